@@ -1,0 +1,72 @@
+/**
+ * The checks at the door: what a series must be to be taken in at all.
+ *
+ * They look at the labels as they came, before any rule. What fails is refused: its sender is told and still has it.
+ */
+import {
+  compareRanges,
+  type LabelSpans,
+  namesIncrease,
+  SortedRanges,
+  SPAN_STRIDE,
+} from "../hash/labelOrder.ts";
+import { isUtf8Range } from "../wire/utf8.ts";
+import type { LabelLimits } from "./options.ts";
+
+/** Why a series is refused; the names are the label values of the metric and what `explain` prints. */
+export const REFUSAL_REASONS = [
+  "too_many_labels",
+  "empty_label_name",
+  "label_name_too_long",
+  "label_value_too_long",
+  "invalid_utf8",
+  "duplicate_label_name",
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+/** What a scan finds of a series, as far as it matters here. */
+interface IncomingSeries extends LabelSpans {
+  /** Counts the labels above the limit too. */
+  readonly labelsFound: number;
+  /** Whether the strings in its exemplars are UTF-8. */
+  readonly exemplarsAreText: boolean;
+}
+
+/** Answers why a series is refused, or null when it may come in. */
+export function checkAtDoor(labels: IncomingSeries, limits: LabelLimits): RefusalReason | null {
+  if (labels.labelsFound > limits.maxLabels) return "too_many_labels";
+  for (let at = 0; at < labels.count * SPAN_STRIDE; at += SPAN_STRIDE) {
+    const reason = checkLabel(labels, at, limits);
+    if (reason !== null) return reason;
+  }
+  if (!namesIncrease(labels) && hasDuplicateName(labels)) return "duplicate_label_name";
+  // Upstreams that check it would refuse the whole request.
+  return labels.exemplarsAreText ? null : "invalid_utf8";
+}
+
+function checkLabel({ bytes, spans }: LabelSpans, at: number, limits: LabelLimits): RefusalReason | null {
+  const nameStart = spans[at] ?? 0;
+  const nameEnd = spans[at + 1] ?? 0;
+  const valueStart = spans[at + 2] ?? 0;
+  const valueEnd = spans[at + 3] ?? 0;
+  if (nameStart === nameEnd) return "empty_label_name";
+  if (nameEnd - nameStart > limits.maxLabelNameBytes) return "label_name_too_long";
+  if (valueEnd - valueStart > limits.maxLabelValueBytes) return "label_value_too_long";
+  // Two series that differ only in invalid bytes would become one downstream.
+  const isText = isUtf8Range(bytes, nameStart, nameEnd) && isUtf8Range(bytes, valueStart, valueEnd);
+  return isText ? null : "invalid_utf8";
+}
+
+const names = new SortedRanges();
+
+function hasDuplicateName({ bytes, spans, count }: LabelSpans): boolean {
+  names.clear();
+  for (let at = 0; at < count * SPAN_STRIDE; at += SPAN_STRIDE) {
+    names.add(bytes, spans[at] ?? 0, spans[at + 1] ?? 0, at);
+  }
+  for (let i = 1; i < names.length; i++) {
+    const order = compareRanges(bytes, names.start(i - 1), names.end(i - 1), names.start(i), names.end(i));
+    if (order === 0) return true;
+  }
+  return false;
+}

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { taskBalance } from "../../src/route/balance.ts";
+
+describe("tasks under jump hash", () => {
+  it.each([
+    { tasks: 16, slots: 3, maxOverAverage: "1.50", empty: 0 },
+    { tasks: 128, slots: 3, maxOverAverage: "1.05", empty: 0 },
+    { tasks: 128, slots: 5, maxOverAverage: "1.05", empty: 0 },
+    { tasks: 128, slots: 10, maxOverAverage: "1.33", empty: 0 },
+    { tasks: 128, slots: 100, maxOverAverage: "3.91", empty: 24 },
+    { tasks: 1, slots: 1, maxOverAverage: "1.00", empty: 0 },
+  ])("$tasks on $slots slots: the fullest has $maxOverAverage times the average, $empty are empty", (row) => {
+    const { maxOverAverage, emptySlots } = taskBalance(row.tasks, "jump", row.slots);
+    expect(maxOverAverage.toFixed(2)).toBe(row.maxOverAverage);
+    expect(emptySlots).toHaveLength(row.empty);
+  });
+});
+
+describe("tasks by modulus", () => {
+  it("fill the slots from the first", () => {
+    expect(taskBalance(5, "hashmod", 3)).toEqual({ maxOverAverage: 2 / (5 / 3), emptySlots: [] });
+    expect(taskBalance(2, "hashmod", 4)).toEqual({ maxOverAverage: 2, emptySlots: [2, 3] });
+  });
+});
+
+describe("any number of tasks and slots", () => {
+  it("gives a fullest slot of at least the average, and no more empty slots than there can be", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 500 }),
+        fc.integer({ min: 1, max: 200 }),
+        fc.constantFrom("jump" as const, "hashmod" as const),
+        (tasks, slots, algorithm) => {
+          const { maxOverAverage, emptySlots } = taskBalance(tasks, algorithm, slots);
+          expect(maxOverAverage).toBeGreaterThanOrEqual(1 - 1e-9);
+          expect(emptySlots.length).toBeGreaterThanOrEqual(slots - tasks);
+          expect(emptySlots.length).toBeLessThan(slots);
+        },
+      ),
+      { numRuns: 200, seed: 11 },
+    );
+  });
+});
