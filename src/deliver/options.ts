@@ -1,0 +1,50 @@
+/** What a sender needs to know of its upstream and of how to deliver. Made by config/, where the defaults live. */
+
+/** Client credentials for one upstream; secrets are already read from their files. */
+export type UpstreamAuth =
+  | { readonly kind: "none" }
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | { readonly kind: "authorization"; readonly type: string; readonly credentials: string };
+
+/** Prometheus' tls_config; `ca`, `cert` and `key` hold PEM text, already read from their files. */
+export interface UpstreamTls {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly serverName?: string;
+  readonly insecureSkipVerify: boolean;
+  readonly minVersion?: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
+  readonly maxVersion?: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
+}
+
+export interface UpstreamOptions {
+  /** Stable name: in metrics, logs and explain, and what placement knows an upstream by. */
+  readonly name: string;
+  /** http or https, without user information. */
+  readonly url: URL;
+  readonly auth: UpstreamAuth;
+  /** Further request headers; none of those that the protocol reserves. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: UpstreamTls;
+}
+
+export interface DeliveryOptions {
+  /** Hard deadline of one attempt, from taking a connection to the end of the response. */
+  readonly remoteTimeoutMs: number;
+  /** Bounds of the fully jittered exponential backoff between attempts. */
+  readonly minBackoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly retryOnHttp429: boolean;
+  /** 4xx codes to retry besides 408 and 429, e.g. 404 behind an ingress. */
+  readonly retryOn: readonly number[];
+  readonly breaker: BreakerOptions;
+  /** The sender of a request has its answer this long after the request was read. */
+  readonly deliveryDeadlineMs: number;
+}
+
+export interface BreakerOptions {
+  /** Failed attempts in a row that open the breaker: network errors, timeouts, 3xx, 408 and 5xx. */
+  readonly consecutiveFailures: number;
+  /** How long it stays open before one attempt is let through. */
+  readonly resetAfterMs: number;
+}

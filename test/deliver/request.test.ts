@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { UpstreamOptions } from "../../src/deliver/options.ts";
+import { SenderUnderTest, makeParcel } from "./senderUnderTest.ts";
+import { StubUpstream, answer } from "./stubUpstream.ts";
+import type { Act, ReceivedRequest } from "./stubUpstream.ts";
+
+let stub: StubUpstream;
+let test: SenderUnderTest;
+afterEach(async () => {
+  await test.sender.close(Date.now());
+  await stub.close();
+});
+
+async function requestTo(path: string, upstream: Partial<UpstreamOptions> = {}): Promise<ReceivedRequest> {
+  await start(answer(204), path, upstream);
+  expect(await test.sender.deliver([makeParcel()], Date.now() + 5_000)).toEqual([{ kind: "delivered" }]);
+  const [request] = stub.requests;
+  if (request === undefined) throw new Error("nothing was received");
+  return request;
+}
+
+async function start(act: Act, path: string, upstream: Partial<UpstreamOptions>): Promise<void> {
+  stub = await StubUpstream.start([act]);
+  test = new SenderUnderTest(`http://127.0.0.1:${stub.port}${path}`, { upstream });
+}
+
+describe("a request to an upstream", () => {
+  it("is remote write 1.0 with its length told", async () => {
+    const { method, headers, body } = await requestTo("/api/v1/write");
+    expect(method).toBe("POST");
+    expect(headers).toMatchObject({
+      "content-encoding": "snappy",
+      "content-type": "application/x-protobuf",
+      "x-prometheus-remote-write-version": "0.1.0",
+      "user-agent": "stream-metrics-route/test",
+      "content-length": String(body.length),
+      host: `127.0.0.1:${stub.port}`,
+    });
+    expect(headers).not.toHaveProperty("authorization");
+    expect(headers).not.toHaveProperty("transfer-encoding");
+  });
+
+  it("keeps path and query of the url, escapes included, and sends no fragment", async () => {
+    const { path } = await requestTo("/insert/a%2Fb/write?extra_label=a%3Db&x#frag");
+    expect(path).toBe("/insert/a%2Fb/write?extra_label=a%3Db&x");
+  });
+
+  it("asks for / where the url has no path", async () => {
+    expect((await requestTo("")).path).toBe("/");
+  });
+
+  it("carries configured headers", async () => {
+    const { headers } = await requestTo("/", { headers: { "X-Scope-OrgID": "team-a", "X-Empty": "" } });
+    expect(headers).toMatchObject({ "x-scope-orgid": "team-a", "x-empty": "" });
+  });
+
+  it("carries basic auth, in UTF-8", async () => {
+    const { headers } = await requestTo("/", { auth: { kind: "basic", username: "grüße", password: "p:w" } });
+    expect(headers.authorization).toBe(`Basic ${Buffer.from("grüße:p:w").toString("base64")}`);
+  });
+
+  it("carries an authorization of any type", async () => {
+    const auth = { kind: "authorization", type: "Bearer", credentials: "t0ken" } as const;
+    expect((await requestTo("/", { auth })).headers.authorization).toBe("Bearer t0ken");
+  });
+
+  it("uses connections again", async () => {
+    await start(answer(200, "ok"), "/", {});
+    const parcels = Array.from({ length: 20 }, (_, index) => makeParcel(index));
+    await test.sender.deliver(parcels, Date.now() + 5_000);
+    expect(stub.requests.map(({ body }) => body[0])).toEqual(parcels.map(({ series }) => series));
+    // Not one: a connection is free again a moment after its answer was there.
+    expect(stub.openConnections).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("secrets, when the upstream repeats them", () => {
+  const rows = [
+    { name: "a password", auth: { kind: "basic", username: "bob", password: "s3cret-pw" } },
+    { name: "a token", auth: { kind: "authorization", type: "Bearer", credentials: "s3cret-token" } },
+  ] as const;
+  it.each(rows)("shows $name neither in the log nor in what the sender is told", async ({ auth }) => {
+    const authorization =
+      auth.kind === "basic"
+        ? `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString("base64")}`
+        : `${auth.type} ${auth.credentials}`;
+    const secret = auth.kind === "basic" ? auth.password : auth.credentials;
+    for (const act of [
+      answer(401, `not allowed: ${authorization} ${secret}`),
+      answer(503, `not now: ${authorization} ${secret}`, { "Retry-After": "60" }),
+      answer(302, "", { Location: `/login/${secret}`, "Retry-After": "60" }),
+    ]) {
+      await start(act, "/", { auth });
+      const outcomes = await test.sender.deliver([makeParcel()], Date.now() + 5_000);
+      const shown = test.logText() + JSON.stringify(outcomes);
+      expect(shown).toContain("<secret>");
+      expect(shown).not.toContain(secret);
+      expect(shown).not.toContain(authorization.split(" ")[1]);
+      await test.sender.close(Date.now());
+      await stub.close();
+    }
+    await start(answer(204), "/", {});
+  });
+});
