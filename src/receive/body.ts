@@ -1,0 +1,59 @@
+/** Reading a request's body within bounds of size and time. */
+import type { IncomingMessage } from "node:http";
+
+export type BodyResult =
+  | { readonly kind: "body"; readonly bytes: Buffer }
+  /** Above the limit; `bytes` is the declared length, or what had come when it passed the limit (`declared` false). */
+  | { readonly kind: "too_large"; readonly bytes: number; readonly declared: boolean }
+  /** The client left, or was too slow and its connection was closed: there is nobody to answer. */
+  | { readonly kind: "gone" };
+
+/**
+ * Reads a body.
+ *
+ * What is above the limit is not kept but read on and thrown away, up to as much again, so that the sender is done
+ * writing and sees the answer instead of a reset.
+ *
+ * @param timeoutMs from now to the end of the body; then the connection is closed without a status, since a 408 would
+ *                  make Prometheus drop what it could send again
+ */
+export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<BodyResult> {
+  return new Promise((resolve) => {
+    const declared = Number(request.headers["content-length"] ?? Number.NaN);
+    let chunks: Buffer[] = [];
+    let received = 0;
+    const tooLarge = (): boolean => declared > maxBytes || received > maxBytes;
+    const timer = setTimeout(() => {
+      request.destroy();
+    }, timeoutMs);
+    const settle = (result: BodyResult): void => {
+      clearTimeout(timer);
+      request.removeAllListeners("data");
+      resolve(result);
+    };
+    const settleTooLarge = (): void => {
+      const isDeclared = declared > maxBytes;
+      settle({ kind: "too_large", bytes: isDeclared ? declared : received, declared: isDeclared });
+    };
+    request.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+      if (!tooLarge()) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks = [];
+      if (received > 2 * maxBytes) settleTooLarge();
+    });
+    request.on("end", () => {
+      if (tooLarge()) settleTooLarge();
+      else settle({ kind: "body", bytes: Buffer.concat(chunks, received) });
+    });
+    // After an error or a close that no end came before, nobody waits for an answer.
+    request.on("error", () => {
+      settle({ kind: "gone" });
+    });
+    request.on("close", () => {
+      settle({ kind: "gone" });
+    });
+  });
+}

@@ -1,0 +1,14 @@
+/** What the HTTP listener needs to know. Made by config/, where the defaults live. */
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+export interface BodyLimits {
+  readonly maxBodyBytes: number;
+  readonly maxDecodedBytes: number;
+  /** A request whose body is not complete this long after its headers has its connection closed. */
+  readonly bodyTimeoutMs: number;
+}

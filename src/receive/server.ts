@@ -1,0 +1,206 @@
+/**
+ * The listener that senders talk to: write paths, /metrics and health.
+ *
+ * It reads a request within its bounds, decompresses it and hands the plain bytes on; what is wrong with a request is
+ * answered here with 4xx, and nothing of it is forwarded.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { WireError } from "../wire/errors.ts";
+import { uncompressBlock } from "../wire/snappy.ts";
+import type { WriteAnswer } from "./answer.ts";
+import { readBody } from "./body.ts";
+import { unsupportedReason } from "./negotiate.ts";
+import type { BodyLimits, ListenAddress } from "./options.ts";
+
+export const WRITE_PATHS = [
+  "/api/v1/write",
+  "/api/v1/receive",
+  "/api/v1/push",
+  "/prometheus/api/v1/write",
+] as const;
+const HEALTH_PATHS = ["/-/healthy", "/-/health", "/health"];
+const READY_PATH = "/-/ready";
+const METRICS_PATH = "/metrics";
+
+/** Longer than senders keep idle connections (Go's 90 s), so that it is they who close and no request meets a reset. */
+const KEEP_ALIVE_TIMEOUT_MS = 95_000;
+const HEADERS_TIMEOUT_MS = 30_000;
+
+/** What the listener needs of the gateway. */
+export interface WriteHandler {
+  /**
+   * Routes and delivers one plain request.
+   * @throws {WireError} when it is malformed; then nothing was forwarded
+   */
+  write(plain: Uint8Array): Promise<WriteAnswer>;
+  /** The exposition of all metrics and its content type. */
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** What the caller reports. */
+export interface ReceiveEvents {
+  /** A write request came to its end. `status` is null when the connection was closed without one. */
+  answered(status: number | null, durationMs: number): void;
+  /** A body was read completely; its compressed length. */
+  bodyRead(bytes: number): void;
+  /** A body could not be read as remote write; `code` says why. */
+  malformed(error: WireError): void;
+  /** The handler threw something else than a WireError: a bug. The sender got 500 and will come again. */
+  failed(error: unknown): void;
+}
+
+export class IngestServer {
+  readonly #limits: BodyLimits;
+  readonly #handler: WriteHandler;
+  readonly #events: ReceiveEvents;
+  readonly #now: () => number;
+  readonly #server: Server;
+  #ready = false;
+  #stopping = false;
+
+  constructor(limits: BodyLimits, handler: WriteHandler, events: ReceiveEvents, now: () => number) {
+    this.#limits = limits;
+    this.#handler = handler;
+    this.#events = events;
+    this.#now = now;
+    this.#server = createServer(
+      // A body has its own timeout, since Node's answers 408.
+      { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
+      (request, response) => {
+        this.#serve(request, response).catch((error: unknown) => {
+          events.failed(error);
+          if (!response.headersSent) this.#answer(response, 500, "internal error, see the gateway's log");
+        });
+      },
+    );
+    this.#server.on("clientError", rejectBrokenRequest);
+  }
+
+  /** Starts listening; rejects with the system's error when the address cannot be had. Answers the port. */
+  async listen({ host, port }: ListenAddress): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** What /-/ready answers: whether senders should come. Write requests are served either way. */
+  setReady(ready: boolean): void {
+    this.#ready = ready;
+  }
+
+  /** Accepts no further connections or requests, and resolves when those under way are answered. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => {
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
+  }
+
+  /** Closes every connection at once, answered or not. */
+  abort(): void {
+    this.#server.closeAllConnections();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    if (WRITE_PATHS.some((write) => write === path)) {
+      await this.#serveWrite(request, response);
+    } else if (path === METRICS_PATH || path === READY_PATH || HEALTH_PATHS.includes(path)) {
+      await this.#serveRead(path, request, response);
+    } else {
+      this.#answer(response, 404, `no such path; remote write goes to ${WRITE_PATHS.join(", ")}`);
+    }
+  }
+
+  async #serveRead(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("Allow", "GET, HEAD");
+      this.#answer(response, 405, `${path} takes GET`);
+    } else if (path === METRICS_PATH) {
+      const { contentType, text } = await this.#handler.metrics();
+      this.#answer(response, 200, text, contentType);
+    } else if (path === READY_PATH && !this.#ready) {
+      this.#answer(response, 503, "not ready");
+    } else {
+      this.#answer(response, 200, path === READY_PATH ? "ready" : "healthy");
+    }
+  }
+
+  async #serveWrite(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const start = this.#now();
+    const finish = (status: number, text: string): void => {
+      this.#answer(response, status, text);
+      this.#events.answered(status, this.#now() - start);
+    };
+    if (request.method !== "POST") {
+      response.setHeader("Allow", "POST");
+      finish(405, `a write path takes POST, got ${request.method ?? "no method"}`);
+      return;
+    }
+    // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
+    const body = await readBody(request, this.#limits.maxBodyBytes, this.#limits.bodyTimeoutMs);
+    if (body.kind === "gone") {
+      response.destroy();
+      this.#events.answered(null, this.#now() - start);
+      return;
+    }
+    const unsupported = unsupportedReason(request.headers);
+    if (unsupported !== null) {
+      finish(415, `${unsupported}; nothing was forwarded`);
+    } else if (body.kind === "too_large") {
+      response.setHeader("Connection", "close");
+      const got = body.declared ? `declares ${body.bytes} bytes` : `has at least ${body.bytes} bytes`;
+      finish(400, `the body ${got}, the limit is ${this.#limits.maxBodyBytes} bytes; nothing was forwarded`);
+    } else if (body.bytes.length === 0) {
+      finish(400, "the body is empty, want a snappy block");
+    } else {
+      this.#events.bodyRead(body.bytes.length);
+      const result = await this.#write(body.bytes);
+      if (result.retryAfterSeconds !== undefined) response.setHeader("Retry-After", result.retryAfterSeconds);
+      finish(result.status, result.body);
+    }
+  }
+
+  /** Answers in plain text; a client that has left in the meantime is no error. */
+  #answer(
+    response: ServerResponse,
+    status: number,
+    text: string,
+    contentType = "text/plain; charset=utf-8",
+  ): void {
+    // While stopping, a connection that is kept open after its last answer would hold up the end.
+    if (this.#stopping) response.setHeader("Connection", "close");
+    if (text === "") response.writeHead(status).end();
+    else response.writeHead(status, { "Content-Type": contentType }).end(text);
+  }
+
+  async #write(body: Buffer): Promise<WriteAnswer> {
+    try {
+      return await this.#handler.write(uncompressBlock(body, this.#limits.maxDecodedBytes));
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.#events.malformed(error);
+      return { status: 400, body: `${error.message}; nothing was forwarded` };
+    }
+  }
+}
+
+/** What is no HTTP gets 400; what is too slow gets nothing, since a 408 would make Prometheus drop its batch. */
+function rejectBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (socket.writable && error.code !== "ERR_HTTP_REQUEST_TIMEOUT" && error.code !== "ECONNRESET") {
+    const status =
+      error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    return;
+  }
+  socket.destroy();
+}

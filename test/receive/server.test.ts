@@ -1,0 +1,336 @@
+import { connect } from "node:net";
+import { request as httpRequest } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import { compress } from "snappyjs";
+import type { WriteAnswer } from "../../src/receive/answer.ts";
+import type { BodyLimits } from "../../src/receive/options.ts";
+import { IngestServer, WRITE_PATHS } from "../../src/receive/server.ts";
+import { WireError } from "../../src/wire/errors.ts";
+
+const LIMITS: BodyLimits = { maxBodyBytes: 1000, maxDecodedBytes: 2000, bodyTimeoutMs: 5000 };
+
+/** A listener whose handler answers as told, and that records what reached it. */
+class Rig {
+  readonly written: Uint8Array[] = [];
+  readonly statuses: (number | null)[] = [];
+  readonly malformed: string[] = [];
+  answer: () => Promise<WriteAnswer> = () => Promise.resolve({ status: 204, body: "" });
+  readonly server: IngestServer;
+  port = 0;
+
+  constructor(limits: Partial<BodyLimits>) {
+    this.server = new IngestServer(
+      { ...LIMITS, ...limits },
+      {
+        write: (plain) => {
+          this.written.push(plain);
+          return this.answer();
+        },
+        metrics: () => Promise.resolve({ contentType: "text/plain", text: "a_metric 1\n" }),
+      },
+      {
+        answered: (status) => this.statuses.push(status),
+        bodyRead: () => undefined,
+        malformed: ({ code }) => this.malformed.push(code),
+        failed: () => undefined,
+      },
+      Date.now,
+    );
+  }
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+const rigs: Rig[] = [];
+
+async function startRig(limits: Partial<BodyLimits> = {}): Promise<Rig> {
+  const rig = new Rig(limits);
+  rigs.push(rig);
+  rig.port = await rig.server.listen({ host: "127.0.0.1", port: 0 });
+  return rig;
+}
+
+afterEach(async () => {
+  for (const rig of rigs.splice(0)) {
+    rig.server.abort();
+    await rig.server.stop();
+  }
+});
+
+function send(
+  { port }: Rig,
+  options: {
+    method?: string;
+    path?: string;
+    headers?: Record<string, string>;
+    body?: Uint8Array;
+    chunked?: boolean;
+  } = {},
+): Promise<Reply> {
+  const { method = "POST", path = "/api/v1/write", headers = {}, body, chunked = false } = options;
+  return new Promise((resolve, reject) => {
+    const length = chunked
+      ? { "Transfer-Encoding": "chunked" }
+      : body === undefined
+        ? {}
+        : { "Content-Length": String(body.length) };
+    const request = httpRequest(
+      { port, host: "127.0.0.1", method, path, headers: { ...headers, ...length } },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => {
+          const { statusCode = 0, headers: got } = response;
+          resolve({ status: statusCode, headers: got, text: Buffer.concat(chunks).toString() });
+        });
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+/** Sends bytes as they are and answers everything that came back by the time the other side closed. */
+function sendRaw(
+  { port }: Rig,
+  head: string,
+  then: (write: (text: string) => void) => void = () => undefined,
+): Promise<string> {
+  return new Promise((resolve) => {
+    let got = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(head);
+      then((text) => socket.write(text));
+    });
+    socket.on("data", (chunk) => {
+      got += chunk.toString("latin1");
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      resolve(got);
+    });
+  });
+}
+
+const PLAIN = Buffer.from("plain bytes of a request");
+const BODY = compress(new Uint8Array(PLAIN));
+
+describe("a write path", () => {
+  it.each(WRITE_PATHS)("%s hands the plain bytes on and answers 204 without a body", async (path) => {
+    const rig = await startRig();
+    const reply = await send(rig, { path: `${path}?some=argument`, body: BODY });
+    expect(reply).toMatchObject({ status: 204, text: "" });
+    expect(rig.written.map((bytes) => Buffer.from(bytes))).toEqual([PLAIN]);
+    expect(rig.statuses).toEqual([204]);
+  });
+
+  it.each([
+    { name: "no headers at all", headers: {} },
+    {
+      name: "Prometheus' headers",
+      headers: { "Content-Encoding": "snappy", "Content-Type": "application/x-protobuf" },
+    },
+    { name: "SNAPPY in capitals", headers: { "Content-Encoding": "SNAPPY" } },
+    {
+      name: "the 1.0 message named, with blanks, case and quotes",
+      headers: { "Content-Type": 'Application/X-Protobuf ; Proto="prometheus.WriteRequest"' },
+    },
+  ])("takes $name as remote write 1.0 in snappy", async ({ headers }) => {
+    const rig = await startRig();
+    expect((await send(rig, { headers, body: BODY })).status).toBe(204);
+    expect(rig.written).toHaveLength(1);
+  });
+
+  it.each([
+    { name: "zstd", headers: { "Content-Encoding": "zstd" }, says: 'Content-Encoding "zstd"' },
+    { name: "gzip", headers: { "Content-Encoding": "gzip" }, says: 'Content-Encoding "gzip"' },
+    { name: "br", headers: { "Content-Encoding": "br" }, says: 'Content-Encoding "br"' },
+    { name: "identity", headers: { "Content-Encoding": "identity" }, says: 'Content-Encoding "identity"' },
+    { name: "snappy twice", headers: { "Content-Encoding": "snappy, snappy" }, says: "want snappy" },
+    {
+      name: "the 2.0 message",
+      headers: { "Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request" },
+      says: 'message "io.prometheus.write.v2.Request"',
+    },
+    {
+      name: "the 2.0 message behind a blank",
+      headers: { "Content-Type": "application/x-protobuf; proto=io.prometheus.write.v2.Request" },
+      says: 'message "io.prometheus.write.v2.Request"',
+    },
+    {
+      name: "JSON",
+      headers: { "Content-Type": "application/json" },
+      says: 'Content-Type "application/json"',
+    },
+  ])("answers $name with 415 once, and forwards nothing", async ({ headers, says }) => {
+    const rig = await startRig();
+    const reply = await send(rig, { headers, body: BODY });
+    expect(reply.status).toBe(415);
+    expect(reply.text).toContain(says);
+    expect(rig.written).toEqual([]);
+    expect(rig.statuses).toEqual([415]);
+  });
+
+  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("answers %s with 405 and Allow", async (method) => {
+    const rig = await startRig();
+    const reply = await send(rig, { method });
+    expect(reply.status).toBe(405);
+    expect(reply.headers["allow"]).toBe("POST");
+  });
+
+  it("passes on status, text and Retry-After of the handler", async () => {
+    const rig = await startRig();
+    rig.answer = () => Promise.resolve({ status: 503, body: "come again", retryAfterSeconds: 3 });
+    const reply = await send(rig, { body: BODY });
+    expect(reply).toMatchObject({ status: 503, text: "come again" });
+    expect(reply.headers["retry-after"]).toBe("3");
+  });
+
+  it("answers 500, which senders retry, when the handler fails by a bug, and goes on serving", async () => {
+    const rig = await startRig();
+    rig.answer = () => Promise.reject(new Error("a bug"));
+    expect((await send(rig, { body: BODY })).status).toBe(500);
+    rig.answer = () => Promise.resolve({ status: 204, body: "" });
+    expect((await send(rig, { body: BODY })).status).toBe(204);
+  });
+});
+
+describe("a body that is wrong", () => {
+  it("of no bytes is answered 400", async () => {
+    const rig = await startRig();
+    const reply = await send(rig, { body: new Uint8Array(0) });
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain("empty");
+  });
+
+  it("of snappy of nothing is a request without content", async () => {
+    const rig = await startRig();
+    expect((await send(rig, { body: Uint8Array.of(0) })).status).toBe(204);
+    expect(rig.written.map(({ length }) => length)).toEqual([0]);
+  });
+
+  it.each([
+    { name: "declared", chunked: false, says: "declares 5000 bytes" },
+    { name: "chunked", chunked: true, says: /has at least \d{4} bytes/ },
+  ])("over the limit, $name, is answered 400 with both numbers", async ({ chunked, says }) => {
+    const rig = await startRig();
+    const reply = await send(rig, { body: new Uint8Array(5000), chunked });
+    expect(reply.status).toBe(400);
+    expect(reply.text).toMatch(says);
+    expect(reply.text).toContain("the limit is 1000 bytes");
+    expect(reply.headers["connection"]).toBe("close");
+    expect(rig.written).toEqual([]);
+  });
+
+  it("that declares more plain bytes than the limit is answered 400 with both numbers", async () => {
+    const rig = await startRig();
+    // 4,000,000,000 as a varint, then one literal byte.
+    const reply = await send(rig, { body: Uint8Array.of(0x80, 0xd0, 0xac, 0xf3, 0x0e, 0, 1) });
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain("declares 4000000000 plain bytes, the limit is 2000");
+    expect(rig.malformed).toEqual(["WIRE_TOO_LARGE"]);
+  });
+
+  it.each([
+    { name: "framed snappy", body: Buffer.from("ff060000734e61507059", "hex"), says: "framed" },
+    { name: "truncated snappy", body: Buffer.from(BODY.subarray(0, 9)), says: /byte \d+/ },
+    { name: "no snappy", body: Buffer.from("{}hello"), says: /byte \d+/ },
+  ])("of $name is answered 400 that says where", async ({ body, says }) => {
+    const rig = await startRig();
+    const reply = await send(rig, { body });
+    expect(reply.status).toBe(400);
+    expect(reply.text).toMatch(says);
+    expect(reply.text).toContain("nothing was forwarded");
+    expect(rig.malformed).toEqual(["WIRE_SNAPPY"]);
+    expect(rig.written).toEqual([]);
+  });
+
+  it("that the handler finds malformed is answered 400 with its words", async () => {
+    const rig = await startRig();
+    rig.answer = () => Promise.reject(new WireError("WIRE_TRUNCATED", 7, "cut at byte 7"));
+    const reply = await send(rig, { body: BODY });
+    expect(reply).toMatchObject({ status: 400, text: "cut at byte 7; nothing was forwarded" });
+    expect(rig.malformed).toEqual(["WIRE_TRUNCATED"]);
+  });
+});
+
+describe("a client that is slow or leaves", () => {
+  it("has its connection closed without a status when its body does not come in time", async () => {
+    const rig = await startRig({ bodyTimeoutMs: 50 });
+    const got = await sendRaw(rig, "POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
+    expect(got).toBe("");
+    await expect.poll(() => rig.statuses).toEqual([null]);
+    expect(rig.written).toEqual([]);
+  });
+
+  it("is forgotten when it goes in the middle of its body", async () => {
+    const rig = await startRig();
+    await new Promise<void>((resolve) => {
+      const socket = connect(rig.port, "127.0.0.1", () => {
+        socket.write("POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", () => {
+          socket.destroy();
+          resolve();
+        });
+      });
+    });
+    await expect.poll(() => rig.statuses).toEqual([null]);
+    expect(rig.written).toEqual([]);
+  });
+
+  it("that does not speak HTTP gets 400 and is closed", async () => {
+    const rig = await startRig();
+    expect(await sendRaw(rig, "hello\r\n\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  });
+});
+
+describe("the other paths", () => {
+  it("are healthy from the start, and ready when told", async () => {
+    const rig = await startRig();
+    const get = async (path: string): Promise<number> => (await send(rig, { method: "GET", path })).status;
+    for (const path of ["/-/healthy", "/-/health", "/health"]) expect(await get(path)).toBe(200);
+    expect(await get("/-/ready")).toBe(503);
+    rig.server.setReady(true);
+    expect(await get("/-/ready")).toBe(200);
+    rig.server.setReady(false);
+    expect(await get("/-/ready")).toBe(503);
+    expect(await get("/-/healthy")).toBe(200);
+  });
+
+  it("show metrics", async () => {
+    const rig = await startRig();
+    expect(await send(rig, { method: "GET", path: "/metrics" })).toMatchObject({
+      status: 200,
+      text: "a_metric 1\n",
+    });
+  });
+
+  it("do not exist otherwise", async () => {
+    const rig = await startRig();
+    const reply = await send(rig, { path: "/api/v1/wriet", body: BODY });
+    expect(reply.status).toBe(404);
+    expect(reply.text).toContain("/api/v1/write");
+    expect(await send(rig, { method: "POST", path: "/metrics" })).toMatchObject({ status: 405 });
+  });
+});
+
+describe("stopping", () => {
+  it("finishes the request under way, then closes its connection", async () => {
+    const rig = await startRig();
+    let finish: (answer: WriteAnswer) => void = () => undefined;
+    rig.answer = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    const reply = send(rig, { body: BODY });
+    await expect.poll(() => rig.written.length).toBe(1);
+    const stopped = rig.server.stop();
+    finish({ status: 204, body: "" });
+    expect((await reply).status).toBe(204);
+    await stopped;
+    await expect(send(rig, { body: BODY })).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
