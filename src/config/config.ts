@@ -1,0 +1,27 @@
+/** The configuration as the stages take it: checked, complete, frozen. */
+import type { DeliveryOptions, UpstreamOptions } from "../deliver/options.ts";
+import type { BodyLimits, ListenAddress } from "../receive/options.ts";
+import type { LabelLimits, RouteOptions } from "../route/options.ts";
+
+export interface RouteConfig {
+  readonly route: RouteOptions;
+  /** In slot order, the same names as `route.upstreams`. */
+  readonly upstreams: readonly UpstreamOptions[];
+  readonly delivery: DeliveryOptions;
+  /** queue_config.max_samples_per_send: samples, histograms and exemplars in one outgoing request. */
+  readonly maxSamplesPerSend: number;
+}
+
+export interface ShutdownOptions {
+  /** Between readiness off and no longer accepting connections, so that load balancers notice. */
+  readonly drainDelayMs: number;
+  /** From the signal to the exit, drain delay included. */
+  readonly graceMs: number;
+}
+
+export interface Config {
+  readonly listen: ListenAddress;
+  readonly limits: BodyLimits & LabelLimits;
+  readonly shutdown: ShutdownOptions;
+  readonly routes: readonly RouteConfig[];
+}

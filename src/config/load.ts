@@ -1,0 +1,92 @@
+/** A configuration file, native or of the old Go gateway, to a frozen Config and all that is to be said about it. */
+import { dirname, resolve } from "node:path";
+import type { Config } from "./config.ts";
+import { readDocument } from "./document.ts";
+import { convertLegacy, isLegacy } from "./legacy.ts";
+import type { LegacyHash } from "./legacy.ts";
+import { readNative } from "./native.ts";
+import { plainValue } from "./node.ts";
+import type { MapNode } from "./node.ts";
+import { ProblemList } from "./problem.ts";
+import type { Problem } from "./problem.ts";
+import { readTextFile } from "./textFile.ts";
+import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
+
+export interface LoadOptions {
+  /** How a file of the old gateway picks tasks and upstreams; without effect on native files. */
+  readonly legacyHash: LegacyHash;
+}
+
+export interface LoadedConfig {
+  /** Which format the file has; native when that cannot be told. */
+  readonly origin: "native" | "legacy";
+  /** Deeply frozen; null if and only if a problem is an error. */
+  readonly config: Config | null;
+  /** In the order of the file. */
+  readonly problems: readonly Problem[];
+}
+
+export interface ConvertedConfig {
+  readonly origin: LoadedConfig["origin"];
+  /** The native document as plain values; null for native files and for those with errors. */
+  readonly values: unknown;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads a file. Never throws: a file that cannot be read is a problem as well. */
+export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
+  const { origin, config, problems } = understandFile(file, options);
+  return { origin, config, problems };
+}
+
+/** Reads a file of the old gateway as the native document that stands for it. */
+export function convertConfig(file: string, options: LoadOptions): ConvertedConfig {
+  const { origin, document, config, problems } = understandFile(file, options);
+  const converted = origin === "legacy" && config !== null && document !== null;
+  return { origin, values: converted ? plainValue(document) : null, problems };
+}
+
+/**
+ * Reads the text of a file.
+ *
+ * @param file name for messages; relative paths of secrets start at its folder
+ */
+export function parseConfig(text: string, file: string, options: LoadOptions): LoadedConfig {
+  const { origin, config, problems } = understand(text, file, options);
+  return { origin, config, problems };
+}
+
+interface Understood extends LoadedConfig {
+  /** In native form; null when the file has no such. */
+  readonly document: MapNode | null;
+}
+
+function understandFile(file: string, options: LoadOptions): Understood {
+  const read = readTextFile(file, MAX_FILE_BYTES);
+  if (read.kind === "read") return understand(read.text, file, options);
+  const problems = new ProblemList(file);
+  problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
+  return { origin: "native", document: null, config: null, problems: problems.inOrder() };
+}
+
+function understand(text: string, file: string, options: LoadOptions): Understood {
+  const problems = new ProblemList(file);
+  const top = readDocument(text, problems);
+  const origin = top !== null && isLegacy(top) ? "legacy" : "native";
+  const document =
+    top === null || origin === "native" ? top : convertLegacy(top, options.legacyHash, problems);
+  const config = document === null ? null : readNative(document, dirname(resolve(file)), problems);
+  return {
+    origin,
+    document,
+    config: problems.hasErrors ? null : deepFreeze(config),
+    problems: problems.inOrder(),
+  };
+}
+
+/** Freezes what config/ has made: plain objects, arrays, and urls, whose own parts are private. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.values(value).forEach(deepFreeze);
+  return Object.freeze(value);
+}

@@ -1,0 +1,60 @@
+/** A native configuration document to the options of the stages. The defaults of everything outside routes live here. */
+import type { Config, ShutdownOptions } from "./config.ts";
+import { listenAddress } from "./listenAddress.ts";
+import type { MapNode } from "./node.ts";
+import type { ProblemList } from "./problem.ts";
+import { RouteReader } from "./routeSection.ts";
+import { listOf, someOf } from "./lists.ts";
+import { integer } from "./scalars.ts";
+import { sectionOf } from "./section.ts";
+import type { Section } from "./section.ts";
+import { duration, formatDuration, GIB, KIB, MIB, size } from "./units.ts";
+
+const SIZE_LIMIT = { min: 1, max: GIB, because: "more would not fit into the buffers of one request" };
+
+/**
+ * Reads a document.
+ *
+ * @param folder where relative paths of secrets start
+ * @returns of use only when `problems` has no errors
+ */
+export function readNative(document: MapNode, folder: string, problems: ProblemList): Config | null {
+  return sectionOf((top) => readTop(top, folder))(document, problems);
+}
+
+function readTop(top: Section, folder: string): Config {
+  const routes = new RouteReader(folder);
+  const list = someOf(listOf(routes.read, "routes"), "routes");
+  return {
+    listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
+    limits: top.section("limits", readLimits),
+    shutdown: top.section("shutdown", readShutdown),
+    routes: top.required("routes", list, "a list of routes") ?? [],
+  };
+}
+
+function readLimits(limits: Section): Config["limits"] {
+  return {
+    maxBodyBytes: limits.optional("max_body_bytes", size(SIZE_LIMIT), 32 * MIB),
+    maxDecodedBytes: limits.optional("max_decoded_bytes", size(SIZE_LIMIT), 32 * MIB),
+    maxLabels: limits.optional("max_labels", integer({ min: 1, max: 1_000_000 }), 256),
+    maxLabelNameBytes: limits.optional("max_label_name_bytes", size(SIZE_LIMIT), KIB),
+    maxLabelValueBytes: limits.optional("max_label_value_bytes", size(SIZE_LIMIT), 64 * KIB),
+    bodyTimeoutMs: limits.optional("body_timeout", duration({ min: 1 }), 15_000),
+  };
+}
+
+function readShutdown(shutdown: Section): ShutdownOptions {
+  const drainDelayMs = shutdown.optional("drain_delay", duration({ min: 0 }), 5_000);
+  const graceMs = shutdown.optional("grace", duration({ min: 0 }), 30_000);
+  if (drainDelayMs > graceMs) {
+    const given = shutdown.has("drain_delay") ? "drain_delay" : "grace";
+    const delay = `drain_delay ${formatDuration(drainDelayMs)}`;
+    const grace = `grace ${formatDuration(graceMs)}`;
+    shutdown.problems.error(
+      shutdown.placeOf(given),
+      `want a drain_delay within the grace; got ${delay}, ${grace}`,
+    );
+  }
+  return { drainDelayMs, graceMs };
+}

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig, parseConfig } from "../../src/config/load.ts";
+import { formatProblem } from "../../src/config/problem.ts";
+
+const CONFIG = new URL("../../config/", import.meta.url).pathname;
+const OPTIONS = { legacyHash: "jump" } as const;
+
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "config-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+describe("a file that cannot be read", () => {
+  it.each([
+    { name: "none", content: null, problem: "1:1: cannot read the file: no such file" },
+    {
+      name: "not UTF-8",
+      content: Buffer.from("a: 1\nb: \xff\n", "latin1"),
+      problem: "2:1: cannot read the file: it is not UTF-8 text",
+    },
+    {
+      name: "too large",
+      content: Buffer.alloc(1048577, "#"),
+      problem: "1:1: cannot read the file: it has 1048577 bytes; want at most 1048576",
+    },
+  ])("is a problem: $name", ({ content, problem }) => {
+    const file = join(folder, "config.yaml");
+    if (content !== null) writeFileSync(file, content);
+    const { config, problems } = loadConfig(file, OPTIONS);
+    expect(problems.map(formatProblem)).toEqual([`${file}:${problem}`]);
+    expect(config).toBeNull();
+  });
+
+  it("is a problem: a folder", () => {
+    expect(loadConfig(folder, OPTIONS).problems.map(formatProblem)).toEqual([
+      `${folder}:1:1: cannot read the file: it is not a regular file`,
+    ]);
+  });
+});
+
+describe("the files in config/", () => {
+  it("default.yaml is the route of the first start", () => {
+    const { config, problems, origin } = loadConfig(join(CONFIG, "default.yaml"), OPTIONS);
+    expect(problems).toEqual([]);
+    expect(origin).toBe("native");
+    expect(config?.listen).toEqual({ host: "127.0.0.1", port: 8080 });
+    expect(config?.routes.map(({ route }) => route)).toEqual([
+      {
+        name: "aggregation",
+        keyFormat: "pairs",
+        tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
+        placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
+        upstreams: ["sink-0", "sink-1", "sink-2"],
+      },
+    ]);
+    expect(config?.routes[0]?.upstreams.map(({ url }) => url.href)).toEqual([
+      "http://127.0.0.1:9201/api/v1/write",
+      "http://127.0.0.1:9202/api/v1/write",
+      "http://127.0.0.1:9203/api/v1/write",
+    ]);
+  });
+
+  it("examples/all-options.yaml writes out the defaults", () => {
+    const upstream = "upstreams: [{name: vmagent-0, url: http://vmagent-0.vmagent:8429/api/v1/write}]";
+    const least = parseConfig(
+      `routes: [{name: aggregation, tasks: {}, ${upstream}}]`,
+      "least.yaml",
+      OPTIONS,
+    ).config;
+    const { config, problems } = loadConfig(join(CONFIG, "examples/all-options.yaml"), OPTIONS);
+    expect(problems).toEqual([]);
+    expect({ ...config, routes: [] }).toEqual({ ...least, routes: [] });
+    const [full, short] = [config?.routes[0], least?.routes[0]];
+    expect({ ...full?.route, upstreams: [] }).toEqual({ ...short?.route, upstreams: [] });
+    expect(full?.delivery).toEqual(short?.delivery);
+    expect(full?.maxSamplesPerSend).toBe(short?.maxSamplesPerSend);
+  });
+
+  it.each([
+    { name: "by-labels.yaml", origin: "native", key: { kind: "by", names: ["cluster", "job"] } },
+    { name: "old-gateway.yaml", origin: "legacy", key: { kind: "task" } },
+  ])("examples/$name is valid", ({ name, origin, key }) => {
+    const loaded = loadConfig(join(CONFIG, "examples", name), OPTIONS);
+    expect(loaded.origin).toBe(origin);
+    expect(loaded.config?.routes[0]?.route.placement.key).toEqual(key);
+  });
+});
