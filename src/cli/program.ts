@@ -1,0 +1,156 @@
+/** The command line. */
+import { Command, CommanderError, Option } from "commander";
+import { loadConfig } from "../config/load.ts";
+import { formatProblem } from "../config/problem.ts";
+import type { Config } from "../config/config.ts";
+import { VERSION } from "../version.ts";
+import { check } from "./check.ts";
+import { convert } from "./convert.ts";
+import { explainFile, explainText } from "./explain.ts";
+import { inspect } from "./inspect.ts";
+import { serve } from "./serve.ts";
+import { sink } from "./sink.ts";
+
+type LegacyHash = "jump" | "hashmod";
+
+const print = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+const printError = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+/**
+ * Runs a command line.
+ *
+ * @param argv arguments, without node and script
+ * @returns the exit code: 0 done, 1 the command's own "no", 2 wrong usage
+ */
+export async function run(argv: readonly string[]): Promise<number> {
+  let code = 0;
+  const program = new Command("stream-metrics-route")
+    .description(
+      "Routes Prometheus remote write to many vmagents, so that stream aggregation can be spread and stay right",
+    )
+    .version(VERSION)
+    .exitOverride()
+    .showHelpAfterError();
+  const command = (name: string, description: string): Command =>
+    program.command(name).description(description);
+
+  configured(command("serve", "run the gateway"))
+    .addOption(
+      new Option("--log-level <level>", "lines to write")
+        .choices(["error", "warn", "info", "debug"])
+        .default("info"),
+    )
+    .action(
+      async ({
+        config,
+        legacyHash,
+        logLevel,
+      }: {
+        config: string;
+        legacyHash: LegacyHash;
+        logLevel: string;
+      }) => {
+        code = await serve(config, { legacyHash, logLevel });
+      },
+    );
+  configured(command("check", "print every problem of a configuration, and what it means")).action(
+    ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
+      code = check(config, { legacyHash }, print);
+    },
+  );
+  configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(
+    ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
+      code = convert(config, { legacyHash }, print, printError);
+    },
+  );
+  configured(command("explain", "print where a series goes, and why"))
+    .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
+    .option("--input <file>", 'explain one {"labels":[["__name__","up"],...]} a line; needs --json')
+    .option("--json", "print one JSON line for each series", false)
+    .action(
+      async (
+        series: string | undefined,
+        options: { config: string; legacyHash: LegacyHash; input?: string; json: boolean },
+      ) => {
+        code = await explain(series, options);
+      },
+    );
+  command("inspect", "print what a captured remote write body holds")
+    .argument("<file>", "the raw body of a request")
+    .option("--json", "print one JSON document", false)
+    .option("--limit <series>", "series to print, 0 for all", "20")
+    .action((file: string, options: { json: boolean; limit: string }) => {
+      code = inspect(file, { json: options.json, limit: Number(options.limit) }, print);
+    });
+  command("sink", "receive remote write, count it and show what arrives")
+    .requiredOption(
+      "--listen <address...>",
+      "ports, or host:port, to listen on; a port alone is on 127.0.0.1",
+    )
+    .option("--print", "print every series as it comes", false)
+    .action(async (options: { listen: string[]; print: boolean }) => {
+      code = await sink(options, print);
+    });
+
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof SyntaxError || isSystemError(error)) {
+      printError(error.message);
+      return 1;
+    }
+    throw error;
+  }
+  return code;
+}
+
+function configured(command: Command): Command {
+  return command
+    .requiredOption("--config <file>", "configuration: native YAML, or a file of the old Go gateway")
+    .addOption(
+      new Option(
+        "--legacy-hash <algorithm>",
+        "how a file of the old Go gateway places series: hashmod does what its code did",
+      )
+        .choices(["jump", "hashmod"])
+        .default("jump"),
+    );
+}
+
+async function explain(
+  series: string | undefined,
+  {
+    config: file,
+    legacyHash,
+    input,
+    json,
+  }: { config: string; legacyHash: LegacyHash; input?: string; json: boolean },
+): Promise<number> {
+  if ((series === undefined) === (input === undefined)) {
+    printError("explain wants a series or --input FILE, and not both");
+    return 2;
+  }
+  const config = loadOrPrint(file, legacyHash);
+  if (config === null) return 1;
+  if (input !== undefined) return explainFile(config, input, print);
+  return explainText(config, series ?? "", json, print);
+}
+
+function loadOrPrint(file: string, legacyHash: LegacyHash): Config | null {
+  const { config, problems } = loadConfig(file, { legacyHash });
+  if (config === null)
+    problems.forEach((problem) => {
+      printError(formatProblem(problem));
+    });
+  return config;
+}
+
+/** What the system says of files and sockets: told to the user, not shown as a bug. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}

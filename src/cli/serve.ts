@@ -1,0 +1,60 @@
+/** `serve`: runs the gateway until SIGTERM or SIGINT. */
+import type { Logger } from "pino";
+import type { Config } from "../config/config.ts";
+import { type LoadOptions, loadConfig } from "../config/load.ts";
+import { formatProblem } from "../config/problem.ts";
+import { DeliveryError } from "../deliver/errors.ts";
+import { Gateway } from "../gateway.ts";
+import { createLog } from "../telemetry/log.ts";
+import { VERSION } from "../version.ts";
+import { waitForSignal } from "./stopSignal.ts";
+
+/**
+ * @returns 0 after a signal and an orderly end, 1 when the configuration is invalid or the address cannot be had
+ */
+export async function serve(
+  file: string,
+  options: LoadOptions & { readonly logLevel: string },
+): Promise<number> {
+  const log = createLog(options.logLevel);
+  const { origin, config, problems } = loadConfig(file, options);
+  for (const problem of problems) {
+    log[problem.severity === "error" ? "error" : "warn"](formatProblem(problem));
+  }
+  if (config === null) {
+    log.error({ file }, "the configuration is invalid, the gateway does not start");
+    return 1;
+  }
+  const gateway = await start(config, log);
+  if (gateway === null) return 1;
+  const routes = config.routes.map(({ route }) => `${route.name} (${route.upstreams.length} upstreams)`);
+  log.info(
+    { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
+    "listening",
+  );
+  const signal = await waitForSignal();
+  log.info({ signal }, "stopping: not ready any more, requests under way are finished");
+  await gateway.stop();
+  log.info("stopped");
+  return 0;
+}
+
+/** Answers null, and says why, when the gateway cannot start. */
+async function start(config: Config, log: Logger): Promise<Gateway | null> {
+  let gateway: Gateway;
+  try {
+    gateway = new Gateway(config, log);
+  } catch (error) {
+    if (!(error instanceof DeliveryError)) throw error;
+    log.error(`${error.message}; the gateway does not start`);
+    return null;
+  }
+  try {
+    await gateway.start();
+    return gateway;
+  } catch (error) {
+    const { host, port } = config.listen;
+    log.error(`cannot listen on ${host}:${port}: ${(error as Error).message}; the gateway does not start`);
+    return null;
+  }
+}

@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { oneSample, requestBody } from "../reference/build.ts";
+import { taskRoute } from "../system/gatewayRig.ts";
+import { Receiver } from "../system/receiver.ts";
+import { VERSION } from "../../src/version.ts";
+
+const MAIN = new URL("../../dist/cmd/main.js", import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), "serve-"));
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) if (child.exitCode === null) child.kill("SIGKILL");
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** The built command line, as a user runs it. */
+class Command {
+  readonly child: ChildProcess;
+  out = "";
+  error = "";
+
+  constructor(...args: string[]) {
+    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    children.push(this.child);
+    this.child.stdout?.on("data", (chunk: Buffer) => (this.out += chunk.toString()));
+    this.child.stderr?.on("data", (chunk: Buffer) => (this.error += chunk.toString()));
+  }
+
+  /** Resolves with the exit code once all output is there. */
+  async exit(): Promise<number | null> {
+    if (this.child.exitCode === null) await once(this.child, "close");
+    return this.child.exitCode;
+  }
+}
+
+async function serving(configText: string): Promise<{ command: Command; url: string }> {
+  const file = join(folder, "config.yaml");
+  writeFileSync(file, `listen: 127.0.0.1:0\n${configText}`);
+  const command = new Command("serve", "--config", file);
+  await expect.poll(() => command.error).toContain('"listening"');
+  const line = command.error.split("\n").find((text) => text.includes('"listening"')) ?? "{}";
+  const { port } = JSON.parse(line) as { port: number };
+  return { command, url: `http://127.0.0.1:${port}` };
+}
+
+function write(url: string): Promise<Response> {
+  return fetch(`${url}/api/v1/write`, { method: "POST", body: new Uint8Array(requestBody(oneSample("up"))) });
+}
+
+describe("SIGTERM", () => {
+  it("turns readiness off, finishes the request under way, and ends with 0", async () => {
+    const receiver = new Receiver();
+    let finish = (): void => undefined;
+    receiver.answer = (response) => {
+      finish = () => response.writeHead(204).end();
+    };
+    const { command, url } = await serving(
+      `shutdown: {drain_delay: 1s}\n${taskRoute([await receiver.start()])}`,
+    );
+    expect((await fetch(`${url}/-/ready`)).status).toBe(200);
+    const answer = write(url);
+    await expect.poll(() => receiver.requests.length).toBe(1);
+    command.child.kill("SIGTERM");
+    await expect.poll(async () => (await fetch(`${url}/-/ready`)).status).toBe(503);
+    expect((await fetch(`${url}/-/healthy`)).status).toBe(200);
+    // No longer accepting, and still waiting for the request.
+    await expect
+      .poll(
+        () =>
+          fetch(`${url}/-/healthy`).then(
+            () => "served",
+            () => "closed",
+          ),
+        { timeout: 5000 },
+      )
+      .toBe("closed");
+    expect(command.child.exitCode).toBeNull();
+    finish();
+    expect((await answer).status).toBe(204);
+    expect(await command.exit()).toBe(0);
+    await receiver.stop();
+  });
+
+  it("ends within the grace period when an upstream never answers", async () => {
+    const receiver = new Receiver();
+    receiver.answer = () => undefined;
+    const { command, url } = await serving(
+      `shutdown: {drain_delay: 0s, grace: 300ms}\n${taskRoute([await receiver.start()])}`,
+    );
+    const answer = write(url).then(
+      ({ status }) => status,
+      () => "closed",
+    );
+    await expect.poll(() => receiver.requests.length).toBe(1);
+    command.child.kill("SIGTERM");
+    expect(await command.exit()).toBe(0);
+    expect(["closed", 503]).toContain(await answer);
+    await receiver.stop();
+  });
+});
+
+describe("serve that cannot start", () => {
+  it("says every problem of its configuration and ends with 1", async () => {
+    const file = join(folder, "bad.yaml");
+    writeFileSync(file, "listen: nowhere\nroutes: []\n");
+    const command = new Command("serve", "--config", file);
+    expect(await command.exit()).toBe(1);
+    expect(command.error).toContain("bad.yaml:1:");
+    expect(command.error).toContain("bad.yaml:2:");
+  });
+
+  it("names the address that is taken and ends with 1", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const file = join(folder, "taken.yaml");
+    writeFileSync(file, `listen: 127.0.0.1:${port}\n${taskRoute(["http://127.0.0.1:1/"])}`);
+    const command = new Command("serve", "--config", file);
+    expect(await command.exit()).toBe(1);
+    expect(command.error).toContain(`cannot listen on 127.0.0.1:${port}`);
+    taken.close();
+  });
+});
+
+describe("the command line", () => {
+  it("knows its version, the one of package.json", async () => {
+    const file = new URL("../../package.json", import.meta.url);
+    expect((JSON.parse(readFileSync(file, "utf8")) as { version: string }).version).toBe(VERSION);
+    const command = new Command("--version");
+    expect(await command.exit()).toBe(0);
+    expect(command.out).toBe(`${VERSION}\n`);
+  });
+
+  it.each([
+    { name: "an unknown command", args: ["fly"] },
+    { name: "no configuration", args: ["serve"] },
+    { name: "neither series nor file to explain", args: ["explain", "--config", "config/default.yaml"] },
+    { name: "an unknown hash", args: ["check", "--config", "config/default.yaml", "--legacy-hash", "md5"] },
+  ])("answers $name with 2 and its usage", async ({ args }) => {
+    const command = new Command(...args);
+    expect(await command.exit()).toBe(2);
+    expect(command.error).not.toBe("");
+  });
+
+  it("says that a file is not there, and ends with 1", async () => {
+    const command = new Command(
+      "explain",
+      "--config",
+      "config/default.yaml",
+      "--json",
+      "--input",
+      join(folder, "none"),
+    );
+    expect(await command.exit()).toBe(1);
+    expect(command.error).toContain("none");
+    expect(command.error).not.toContain("at ");
+  });
+});

@@ -1,0 +1,94 @@
+/** A gateway in this process between the test and receivers of the test, on real sockets. */
+import { pino } from "pino";
+import type { Config } from "../../src/config/config.ts";
+import { parseConfig } from "../../src/config/load.ts";
+import { formatProblem } from "../../src/config/problem.ts";
+import { Gateway } from "../../src/gateway.ts";
+import { Receiver } from "./receiver.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | null;
+}
+
+/** Reads a native configuration that must be valid. */
+export function configOf(text: string): Config {
+  const { config, problems } = parseConfig(text, "test.yaml", { legacyHash: "jump" });
+  if (config === null) throw new Error(problems.map(formatProblem).join("\n"));
+  return config;
+}
+
+export class GatewayRig {
+  readonly config: Config;
+  readonly receivers: readonly Receiver[];
+  readonly #gateway: Gateway;
+
+  private constructor(config: Config, receivers: readonly Receiver[]) {
+    this.config = config;
+    this.receivers = receivers;
+    this.#gateway = new Gateway(config, pino({ level: "silent" }));
+  }
+
+  /** @param configText given the receivers' write addresses, the routes of a configuration */
+  static async start(
+    receiverCount: number,
+    configText: (urls: readonly string[]) => string,
+  ): Promise<GatewayRig> {
+    const receivers = Array.from({ length: receiverCount }, () => new Receiver());
+    const urls = await Promise.all(receivers.map((receiver) => receiver.start()));
+    const text = `listen: 127.0.0.1:0\nshutdown: {drain_delay: 0s, grace: 5s}\n${configText(urls)}`;
+    const rig = new GatewayRig(configOf(text), receivers);
+    await rig.#gateway.start();
+    return rig;
+  }
+
+  receiver(slot: number): Receiver {
+    const receiver = this.receivers[slot];
+    if (receiver === undefined) throw new Error(`no receiver in slot ${slot}`);
+    return receiver;
+  }
+
+  async send(body: Uint8Array): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${this.#gateway.port}/api/v1/write`, {
+      method: "POST",
+      headers: { "Content-Encoding": "snappy", "Content-Type": "application/x-protobuf" },
+      body: new Uint8Array(body),
+    });
+    return {
+      status: response.status,
+      text: await response.text(),
+      retryAfter: response.headers.get("retry-after"),
+    };
+  }
+
+  /** The sum of a metric over all its label sets that match, e.g. metric("samples_routed_total", 'upstream="vmagent-1"'). */
+  async metric(name: string, labels = ""): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${this.#gateway.port}/metrics`)).text();
+    const lines = text
+      .split("\n")
+      .filter((line) => new RegExp(`^stream_metrics_route_${name}[{ ]`).test(line));
+    if (lines.length === 0) throw new Error(`no metric ${name}`);
+    return lines
+      .filter((line) => line.includes(labels))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#gateway.stop(), ...this.receivers.map((receiver) => receiver.stop())]);
+  }
+}
+
+/** One route of 128 tasks over the receivers. */
+export function taskRoute(urls: readonly string[], delivery = "{}"): string {
+  const upstreams = urls.map((url, slot) => `      - {name: vmagent-${slot}, url: "${url}"}`).join("\n");
+  return `
+routes:
+  - name: aggregation
+    tasks: {count: 128}
+    placement: {key: task}
+    delivery: ${delivery}
+    upstreams:
+${upstreams}
+`;
+}
