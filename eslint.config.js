@@ -11,10 +11,17 @@ const IMPORTS = {
   relabel: { may: [], why: "pure: rules know no user, clock, I/O or metric" },
   telemetry: { may: [], why: "stages report to it through its callers" },
   engine: { may: [], why: "the engine moves bytes and knows no label semantics" },
-  route: { may: ["hash", "wire", "relabel", "engine"], why: "routing is a pure function of configuration and series" },
+  route: {
+    may: ["hash", "wire", "relabel", "engine"],
+    why: "routing is a pure function of configuration and series",
+  },
   deliver: { may: ["wire"], why: "a sender knows parcels, not where they come from" },
   receive: { may: ["wire"], why: "receive meets the other stages by small interfaces" },
-  config: { may: [], types: ["hash", "route", "deliver", "receive"], why: "config produces the stages' options" },
+  config: {
+    may: [],
+    types: ["hash", "route", "deliver", "receive"],
+    why: "config produces the stages' options",
+  },
   admin: { may: ["hash", "wire", "route"], why: "admin meets the other stages by small interfaces" },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
@@ -34,7 +41,10 @@ const layering = Object.entries(IMPORTS).map(([folder, { may, types = [], why }]
     patterns.push({ regex: `^\\.\\./(${types.join("|")})/`, allowTypeImports: true, message });
   }
   if (PURE.has(folder)) {
-    patterns.push({ regex: "^node:(fs|http|https|net|timers|child_process)", message: `src/${folder} does no I/O.` });
+    patterns.push({
+      regex: "^node:(fs|http|https|net|timers|child_process)",
+      message: `src/${folder} does no I/O.`,
+    });
   }
   return {
     files: [`src/${folder}/**/*.ts`],
@@ -54,9 +64,15 @@ export default tseslint.config(
     },
     rules: {
       // Numbers in messages are what our errors are made of.
-      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      "@typescript-eslint/restrict-template-expressions": [
+        "error",
+        { allowNumber: true, allowBoolean: true },
+      ],
       "@typescript-eslint/consistent-type-imports": "error",
-      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       eqeqeq: "error",
       "no-console": "error",
     },
@@ -71,5 +87,9 @@ export default tseslint.config(
     },
   },
   ...layering,
-  { files: ["eslint.config.js"], extends: [tseslint.configs.disableTypeChecked], languageOptions: { globals: {} } },
+  {
+    files: ["eslint.config.js"],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: { globals: {} },
+  },
 );
