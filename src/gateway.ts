@@ -5,6 +5,7 @@
  * per (route, upstream) delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know
  * no metrics.
  */
+import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
 import type { ParcelOutcome } from "./deliver/outcome.ts";
@@ -97,13 +98,24 @@ export class Gateway {
 
   async #write(plain: Uint8Array): Promise<WriteAnswer> {
     const started = Date.now();
-    const split = this.#splitter.split(plain);
+    const split = await this.#split(plain);
     this.#countReceived(split);
     this.#forwardMetadata(split);
     const parts = await Promise.all(split.consignments.map((part) => this.#deliver(part, started)));
     const report = reportOf(split, parts.flat());
     this.#logProblems(report);
     return composeAnswer(report, Math.random());
+  }
+
+  /** A large request lets others run between its steps. */
+  async #split(plain: Uint8Array): Promise<SplitRequest> {
+    const steps = this.#splitter.split(plain);
+    let step = steps.next();
+    while (step.done !== true) {
+      await setImmediate();
+      step = steps.next();
+    }
+    return step.value;
   }
 
   async #deliver({ route, slot, parcels }: Consignment, started: number): Promise<NamedOutcome[]> {
@@ -136,6 +148,7 @@ export class Gateway {
     this.#metrics.seriesReceived.inc(split.received.series);
     this.#metrics.received.add({}, split.received);
     this.#metrics.metadataReceived.inc(split.metadataEntries);
+    this.#metrics.metadataDropped.inc({ reason: "invalid_utf8" }, split.metadataDropped);
     this.#metrics.unknownFields.inc(split.unknownFields);
     for (const [reason, counts] of split.refused) {
       this.#metrics.seriesRefused.inc({ reason }, counts.series);

@@ -7,7 +7,7 @@ export const STALE_MARKER = "7ff0000000000002";
 const ORDINARY_NAN = "7ff8000000000001";
 
 const words = new DataView(new ArrayBuffer(8));
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The bits as 16 hex digits, the highest first. */
 export function bitsHex({ high, low }: Bits64): string {

@@ -10,6 +10,8 @@ import { sectionOf } from "./section.ts";
 import type { Section } from "./section.ts";
 import { duration, formatDuration, GIB, KIB, MIB, size } from "./units.ts";
 
+/** Where sorting the names of a hostile sender begins to take milliseconds a series. */
+const MAX_LABELS = 4096;
 const SIZE_LIMIT = { min: 1, max: GIB, because: "more would not fit into the buffers of one request" };
 
 /**
@@ -37,7 +39,7 @@ function readLimits(limits: Section): Config["limits"] {
   return {
     maxBodyBytes: limits.optional("max_body_bytes", size(SIZE_LIMIT), 32 * MIB),
     maxDecodedBytes: limits.optional("max_decoded_bytes", size(SIZE_LIMIT), 32 * MIB),
-    maxLabels: limits.optional("max_labels", integer({ min: 1, max: 1_000_000 }), 256),
+    maxLabels: limits.optional("max_labels", integer({ min: 1, max: MAX_LABELS }), 256),
     maxLabelNameBytes: limits.optional("max_label_name_bytes", size(SIZE_LIMIT), KIB),
     maxLabelValueBytes: limits.optional("max_label_value_bytes", size(SIZE_LIMIT), 64 * KIB),
     bodyTimeoutMs: limits.optional("body_timeout", duration({ min: 1 }), 15_000),

@@ -28,8 +28,8 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 interface IncomingSeries extends LabelSpans {
   /** Counts the labels above the limit too. */
   readonly labelsFound: number;
-  /** Whether the strings in its exemplars are UTF-8. */
-  readonly exemplarsAreText: boolean;
+  /** Whether the strings that are not in `spans` are UTF-8. */
+  readonly restIsText: boolean;
 }
 
 /** Answers why a series is refused, or null when it may come in. */
@@ -41,7 +41,7 @@ export function checkAtDoor(labels: IncomingSeries, limits: LabelLimits): Refusa
   }
   if (!namesIncrease(labels) && hasDuplicateName(labels)) return "duplicate_label_name";
   // Upstreams that check it would refuse the whole request.
-  return labels.exemplarsAreText ? null : "invalid_utf8";
+  return labels.restIsText ? null : "invalid_utf8";
 }
 
 function checkLabel({ bytes, spans }: LabelSpans, at: number, limits: LabelLimits): RefusalReason | null {

@@ -5,7 +5,7 @@
  */
 import { editedBytes, type LabelEdit, PlainRequest, seriesFieldBytes } from "../wire/emit.ts";
 import type { ItemCounts, Parcel } from "../wire/parcel.ts";
-import { type SeriesScan, scanRequest } from "../wire/scan.ts";
+import { type RequestVisitor, scanInSteps, type SeriesScan } from "../wire/scan.ts";
 import { compressBlock } from "../wire/snappy.ts";
 import type { Route } from "./decide.ts";
 import { checkAtDoor, type RefusalReason } from "./door.ts";
@@ -16,6 +16,8 @@ import { taskLabelEdit } from "./taskLabel.ts";
 /** Refused series that are named in the answer; the rest are counted. */
 const MAX_NAMED_REFUSALS = 3;
 const MAX_NAMED_CHARACTERS = 200;
+/** Some ten milliseconds of work: a whole request of Prometheus, and no hostile one keeps health checks waiting. */
+const SERIES_PER_STEP = 2000;
 
 /** Series and their items; counts that the caller reports. */
 export interface SeriesCounts extends ItemCounts {
@@ -55,83 +57,127 @@ export interface SplitRoute {
 
 /** Splits requests among the upstreams of all routes. Built once from the configuration. */
 export class Splitter {
-  readonly #routes: readonly {
-    readonly route: Route;
-    readonly limits: ParcelLimits;
-    readonly taskLabel: Uint8Array;
-  }[];
+  readonly #routes: readonly LabellingRoute[];
   readonly #labels: LabelLimits;
   readonly #metadata: ParcelLimits;
 
   /** @param metadata limits of a request that holds metadata */
   constructor(routes: readonly SplitRoute[], labels: LabelLimits, metadata: ParcelLimits) {
-    this.#routes = routes.map(({ route, limits }) => ({
-      route,
-      limits,
-      taskLabel: new TextEncoder().encode(route.options.tasks?.label ?? ""),
+    const encoder = new TextEncoder();
+    this.#routes = routes.map((each) => ({
+      ...each,
+      taskLabel: encoder.encode(each.route.options.tasks?.label ?? ""),
     }));
     this.#labels = labels;
     this.#metadata = metadata;
   }
 
   /**
+   * Splits a request in steps, between which others can run: the steps yield nothing, the last one returns the parts.
+   *
    * @param plain the request, decompressed
-   * @throws {WireError} when it is malformed anywhere
+   * @throws {WireError} from a step, when the request is malformed anywhere; nothing may be forwarded then
    */
-  split(plain: Uint8Array): SplitRequest {
-    const destinations = this.#routes.map(() => new Map<number, ParcelBuilder>());
-    const metadata = new MetadataBuilder(this.#metadata);
-    const missingKeyLabels = this.#routes.map(() => 0);
-    const received = new CountTally();
-    const refused = new Map<RefusalReason, CountTally>();
-    const refusedExamples: { reason: RefusalReason; series: string }[] = [];
-    let metadataEntries = 0;
-    let metadataDropped = 0;
+  *split(plain: Uint8Array): Generator<undefined, SplitRequest, undefined> {
+    const parts = new RequestParts(plain, this.#routes, this.#labels, this.#metadata);
+    const unknownFields = yield* scanInSteps(plain, this.#labels.maxLabels, parts, SERIES_PER_STEP);
+    return parts.finish(unknownFields);
+  }
+}
 
-    const forward = (series: SeriesScan): void => {
-      this.#routes.forEach(({ route, limits, taskLabel }, index) => {
-        const decision = route.decide(series);
-        if (decision.missingKeyLabels) missingKeyLabels[index] = (missingKeyLabels[index] ?? 0) + 1;
-        const builder = destinations[index]?.get(decision.slot) ?? new ParcelBuilder(limits);
-        destinations[index]?.set(decision.slot, builder);
-        const edit = decision.task === null ? null : taskLabelEdit(series, taskLabel, decision.task);
-        builder.add(series, edit);
-      });
-    };
-    const unknownFields = scanRequest(plain, this.#labels.maxLabels, {
-      series: (series) => {
-        received.add(series);
-        const reason = checkAtDoor(series, this.#labels);
-        if (reason === null) {
-          forward(series);
-          return;
-        }
-        const tally = refused.get(reason) ?? new CountTally();
-        refused.set(reason, tally);
-        tally.add(series);
-        if (refusedExamples.length < MAX_NAMED_REFUSALS) {
-          refusedExamples.push({ reason, series: labelTextOf(series, MAX_NAMED_CHARACTERS) });
-        }
-      },
-      metadata: (start, end, isText) => {
-        metadataEntries += 1;
-        if (isText) metadata.add(plain, start, end);
-        else metadataDropped += 1;
-      },
-    });
+/** A route and its task label's name, encoded; empty in a route without tasks. */
+interface LabellingRoute extends SplitRoute {
+  readonly taskLabel: Uint8Array;
+}
+
+/** The parts of one request, filled as it is scanned. */
+class RequestParts implements RequestVisitor {
+  readonly #plain: Uint8Array;
+  readonly #routes: readonly RouteParts[];
+  readonly #labels: LabelLimits;
+  readonly #metadata: MetadataBuilder;
+  #metadataEntries = 0;
+  #metadataDropped = 0;
+  readonly #received = new CountTally();
+  readonly #refused = new Map<RefusalReason, CountTally>();
+  readonly #refusedExamples: { reason: RefusalReason; series: string }[] = [];
+
+  constructor(
+    plain: Uint8Array,
+    routes: readonly LabellingRoute[],
+    labels: LabelLimits,
+    metadata: ParcelLimits,
+  ) {
+    this.#plain = plain;
+    this.#routes = routes.map((route) => new RouteParts(route));
+    this.#labels = labels;
+    this.#metadata = new MetadataBuilder(metadata);
+  }
+
+  series(series: SeriesScan): void {
+    this.#received.add(series);
+    const reason = checkAtDoor(series, this.#labels);
+    if (reason !== null) this.#refuse(series, reason);
+    else for (const route of this.#routes) route.add(series);
+  }
+
+  metadata(start: number, end: number, isText: boolean): void {
+    this.#metadataEntries += 1;
+    if (isText) this.#metadata.add(this.#plain, start, end);
+    else this.#metadataDropped += 1;
+  }
+
+  finish(unknownFields: number): SplitRequest {
     return {
-      consignments: destinations.flatMap((slots, route) =>
-        [...slots].map(([slot, builder]) => ({ route, slot, parcels: builder.finish() })),
-      ),
-      metadata: metadata.finish(),
-      metadataEntries,
-      metadataDropped,
-      received,
-      refused,
-      refusedExamples,
-      missingKeyLabels,
+      consignments: this.#routes.flatMap((route, index) => route.finish(index)),
+      metadata: this.#metadata.finish(),
+      metadataEntries: this.#metadataEntries,
+      metadataDropped: this.#metadataDropped,
+      received: this.#received,
+      refused: this.#refused,
+      refusedExamples: this.#refusedExamples,
+      missingKeyLabels: this.#routes.map((route) => route.missingKeyLabels),
       unknownFields,
     };
+  }
+
+  #refuse(series: SeriesScan, reason: RefusalReason): void {
+    const tally = this.#refused.get(reason) ?? new CountTally();
+    this.#refused.set(reason, tally);
+    tally.add(series);
+    if (this.#refusedExamples.length < MAX_NAMED_REFUSALS) {
+      this.#refusedExamples.push({ reason, series: labelTextOf(series, MAX_NAMED_CHARACTERS) });
+    }
+  }
+}
+
+/** What one route gets of a request. */
+class RouteParts {
+  readonly #route: LabellingRoute;
+  /** By slot, in the order in which the request's series come to them. */
+  readonly #builders = new Map<number, ParcelBuilder>();
+  #missingKeyLabels = 0;
+
+  constructor(route: LabellingRoute) {
+    this.#route = route;
+  }
+
+  get missingKeyLabels(): number {
+    return this.#missingKeyLabels;
+  }
+
+  add(series: SeriesScan): void {
+    const { route, limits, taskLabel } = this.#route;
+    const { slot, task, missingKeyLabels } = route.decide(series);
+    if (missingKeyLabels) this.#missingKeyLabels += 1;
+    const builder = this.#builders.get(slot) ?? new ParcelBuilder(limits);
+    this.#builders.set(slot, builder);
+    builder.add(series, task === null ? null : taskLabelEdit(series, taskLabel, task));
+  }
+
+  /** @param route this route's index */
+  finish(route: number): Consignment[] {
+    return [...this.#builders].map(([slot, builder]) => ({ route, slot, parcels: builder.finish() }));
   }
 }
 

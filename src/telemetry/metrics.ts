@@ -119,6 +119,9 @@ export class Metrics {
     "metadata_received_total",
     "Metadata entries in well-formed requests",
   );
+  readonly metadataDropped = this.#counter("metadata_dropped_total", "Metadata entries not forwarded", [
+    "reason",
+  ]);
   readonly metadataDelivered = this.#counter("metadata_delivered_total", "Metadata entries accepted", [
     "upstream",
   ]);

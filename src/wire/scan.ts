@@ -16,6 +16,7 @@ import {
   SAMPLE_SHAPE,
   wrongType,
 } from "./shapes.ts";
+import { isUtf8Range } from "./utf8.ts";
 
 // message WriteRequest { repeated TimeSeries timeseries = 1; repeated MetricMetadata metadata = 3; }
 const TIMESERIES = (1 << 3) | LENGTH_DELIMITED;
@@ -57,8 +58,8 @@ export class SeriesScan {
   samples = 0;
   histograms = 0;
   exemplars = 0;
-  /** Whether the strings in its exemplars are UTF-8; those of its labels are for the caller to check. */
-  exemplarsAreText = true;
+  /** Whether all strings outside of `spans` are UTF-8: in exemplars, and names and values that a later one replaced. */
+  restIsText = true;
 
   constructor(bytes: Uint8Array, maxLabels: number) {
     this.bytes = bytes;
@@ -88,6 +89,23 @@ export interface RequestVisitor {
  * @throws {WireError} at the first byte that is wrong
  */
 export function scanRequest(bytes: Uint8Array, maxLabels: number, visitor: RequestVisitor): number {
+  const steps = scanInSteps(bytes, maxLabels, visitor, Number.POSITIVE_INFINITY);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/**
+ * scanRequest() in steps, between which others can run: a request of millions of tiny series takes many seconds.
+ *
+ * @param fieldsPerStep series and metadata entries between two yields
+ */
+export function* scanInSteps(
+  bytes: Uint8Array,
+  maxLabels: number,
+  visitor: RequestVisitor,
+  fieldsPerStep: number,
+): Generator<undefined, number, undefined> {
   const cursor = new Cursor(bytes);
   const series = new SeriesScan(bytes, maxLabels);
   let known = 0;
@@ -110,6 +128,7 @@ export function scanRequest(bytes: Uint8Array, maxLabels: number, visitor: Reque
       unknown += 1;
       if (known === 0 && cursor.pos === bytes.length) throw noRequest(tag >>> 3, at);
     }
+    if ((known + unknown) % fieldsPerStep === 0) yield;
   }
   return unknown;
 }
@@ -133,7 +152,7 @@ function scanSeries(cursor: Cursor, end: number, series: SeriesScan): void {
   series.samples = 0;
   series.histograms = 0;
   series.exemplars = 0;
-  series.exemplarsAreText = true;
+  series.restIsText = true;
   while (cursor.pos < end) {
     const at = cursor.pos;
     const tag = cursor.readTag();
@@ -143,7 +162,7 @@ function scanSeries(cursor: Cursor, end: number, series: SeriesScan): void {
       checkMessage(cursor, cursor.readEnd(), SAMPLE_SHAPE);
       series.samples += 1;
     } else if (tag === EXEMPLARS) {
-      if (!checkMessage(cursor, cursor.readEnd(), EXEMPLAR_SHAPE)) series.exemplarsAreText = false;
+      if (!checkMessage(cursor, cursor.readEnd(), EXEMPLAR_SHAPE)) series.restIsText = false;
       series.exemplars += 1;
     } else if (tag === HISTOGRAMS) {
       checkMessage(cursor, cursor.readEnd(), HISTOGRAM_SHAPE);
@@ -167,10 +186,12 @@ function scanLabel(cursor: Cursor, end: number, fieldStart: number, series: Seri
     const at = cursor.pos;
     const tag = cursor.readTag();
     if (tag === NAME) {
+      series.restIsText &&= isUtf8Range(cursor.bytes, nameStart, nameEnd);
       nameEnd = cursor.readEnd();
       nameStart = cursor.pos;
       cursor.pos = nameEnd;
     } else if (tag === VALUE) {
+      series.restIsText &&= isUtf8Range(cursor.bytes, valueStart, valueEnd);
       valueEnd = cursor.readEnd();
       valueStart = cursor.pos;
       cursor.pos = valueEnd;

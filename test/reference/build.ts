@@ -36,7 +36,7 @@ export function oneSample(name: string, ...labels: readonly Uint8Array[]): Buffe
 }
 
 /** A metadata entry of the request: a counter. */
-export function metadata(family: string): Buffer {
+export function metadata(family: string | Uint8Array): Buffer {
   return field(3, Buffer.concat([Buffer.from([0x08, 1]), field(2, Buffer.from(family))]));
 }
 

@@ -67,6 +67,11 @@ describe("a series at the door", () => {
       fields: [...named("a"), exemplar(label("x", INVALID))],
       reason: "invalid_utf8",
     },
+    {
+      name: "an invalid name that a later one replaces",
+      fields: [nested(1, nested(1, INVALID), nested(1, "a"))],
+      reason: "invalid_utf8",
+    },
     { name: "a name twice in a row", fields: named("a", "b", "b", "c"), reason: "duplicate_label_name" },
     { name: "a name twice, far apart", fields: named("c", "b", "a", "c"), reason: "duplicate_label_name" },
     {
@@ -118,7 +123,7 @@ describe("the most and longest labels that the default limits allow, in the wors
     const before = process.cpuUsage();
     for (let round = 0; round < 50; round++) expect(checkAtDoor(scan, limits)).toBeNull();
     const { user, system } = process.cpuUsage(before);
-    // A comparison of each name with each takes four times this bound.
-    expect((user + system) / 1000).toBeLessThan(1000);
+    // Milliseconds; to compare each name with each takes more than twice as long, to sort them a quarter.
+    expect((user + system) / 1000).toBeLessThan(1500);
   });
 });

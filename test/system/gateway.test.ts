@@ -94,7 +94,32 @@ describe("a request that is broken at its end", () => {
   });
 });
 
+describe("a flood of series without anything in them", () => {
+  it("does not keep others waiting until it is worked off", async () => {
+    rig = await GatewayRig.start(1, taskRoute);
+    const flood = rig
+      .send(requestBody(...Array.from({ length: 100_000 }, () => series())))
+      .then(() => "flood");
+    const others: string[] = [];
+    for (let first = ""; first !== "flood";) {
+      first = await Promise.race([flood, rig.send(requestBody()).then(() => "other")]);
+      others.push(first);
+    }
+    expect(others.filter((name) => name === "other").length).toBeGreaterThan(2);
+  });
+});
+
 describe("requests without series", () => {
+  it("of metadata that is not all text lose what is none, counted", async () => {
+    rig = await GatewayRig.start(1, taskRoute);
+    expect(await rig.send(requestBody(metadata("good"), metadata(Uint8Array.of(0xff))))).toMatchObject({
+      status: 204,
+    });
+    expect(await rig.metric("metadata_received_total")).toBe(2);
+    expect(await rig.metric("metadata_dropped_total", 'reason="invalid_utf8"')).toBe(1);
+    await expect.poll(() => rig.metric("metadata_delivered_total")).toBe(1);
+  });
+
   it("of nothing are answered 204", async () => {
     rig = await GatewayRig.start(1, taskRoute);
     expect(await rig.send(requestBody())).toMatchObject({ status: 204 });

@@ -215,7 +215,7 @@ describe("scan of a request that is odd but right", () => {
       samples: 0,
       histograms: 0,
       exemplars: 0,
-      exemplarsAreText: true,
+      restIsText: true,
       message: "",
     });
   });
@@ -245,6 +245,11 @@ describe("strings that are no UTF-8", () => {
   const BAD = Buffer.from([0x61, 0xff]);
   const rows = [
     { name: "the name of an exemplar's label", plain: series(A, exemplar(label(BAD, "1"))) },
+    { name: "a name that a later one replaces", plain: series(nested(1, nested(1, BAD), nested(1, "a"))) },
+    {
+      name: "a value that a later one replaces",
+      plain: series(nested(1, nested(2, BAD), nested(2, "1")), A),
+    },
     {
       name: "the value of an exemplar's label",
       plain: series(A, exemplar(label("a", "1"), label("b", BAD))),
@@ -255,7 +260,7 @@ describe("strings that are no UTF-8", () => {
     },
   ];
   it.each(rows)("are told in $name", ({ plain }) => {
-    expect(scanned(plain).series[0]?.exemplarsAreText).toBe(false);
+    expect(scanned(plain).series[0]?.restIsText).toBe(false);
   });
 
   it.each([2, 4, 5])("are told in field %i of a metadata entry", (field) => {
@@ -263,9 +268,13 @@ describe("strings that are no UTF-8", () => {
     expect(scanned(plain).metadata.map(({ isText }) => isText)).toEqual([false, true]);
   });
 
+  it("are left to the caller in names and values that count", () => {
+    expect(scanned(series(label(BAD, BAD))).series[0]?.restIsText).toBe(true);
+  });
+
   it("are let pass in fields that this version does not know", () => {
     const plain = series(A, exemplar(nested(22, BAD), nested(1, nested(22, BAD))));
-    expect(scanned(plain).series[0]?.exemplarsAreText).toBe(true);
+    expect(scanned(plain).series[0]?.restIsText).toBe(true);
   });
 });
 

@@ -10,7 +10,7 @@ export interface ScannedSeries {
   readonly samples: number;
   readonly histograms: number;
   readonly exemplars: number;
-  readonly exemplarsAreText: boolean;
+  readonly restIsText: boolean;
   /** The message, as hex. */
   readonly message: string;
 }
@@ -44,9 +44,9 @@ function copyOf(scan: SeriesScan, hex: (start: number, end: number) => string): 
     const [start = 0, end = 0] = scan.fields.subarray(i * 2, i * 2 + 2);
     labelFields.push(hex(start, end));
   }
-  const { labelsFound, samples, histograms, exemplars, exemplarsAreText } = scan;
+  const { labelsFound, samples, histograms, exemplars, restIsText } = scan;
   const message = hex(scan.start, scan.end);
-  return { labels, labelFields, labelsFound, samples, histograms, exemplars, exemplarsAreText, message };
+  return { labels, labelFields, labelsFound, samples, histograms, exemplars, restIsText, message };
 }
 
 /** The scan of the only series of a request. */
