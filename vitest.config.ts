@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/seed.ts"],
     // Two cores: the system tests start real servers and would starve each other with more.
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -19,9 +19,14 @@ import { Metrics, type UpstreamMetrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
 import { VERSION } from "./version.ts";
 
+/** Milliseconds since the epoch that go on evenly: a clock that is set must not move deadlines. */
+const now = (): number => performance.timeOrigin + performance.now();
+
 /** Below the 8 MiB that vmagent itself keeps to, and so below every known receiver's limit. */
 const MAX_PARCEL_PLAIN_BYTES = 8 * 1024 * 1024;
 const MAX_METADATA_PER_SEND = 5_000;
+/** Enough for the last 503s to be sent and read. */
+const LAST_ANSWERS_MS = 1_000;
 const SAME_WARNING_EVERY_MS = 60_000;
 
 /** One upstream of one route. */
@@ -35,7 +40,7 @@ export class Gateway {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #metrics = new Metrics(VERSION, REFUSAL_REASONS);
-  readonly #rarely = new Rarely(Date.now, SAME_WARNING_EVERY_MS);
+  readonly #rarely = new Rarely(now, SAME_WARNING_EVERY_MS);
   readonly #splitter: Splitter;
   /** By route and slot. */
   readonly #destinations: readonly (readonly Destination[])[];
@@ -63,7 +68,7 @@ export class Gateway {
     try {
       this.#port = await this.#server.listen(this.#config.listen);
     } catch (error) {
-      await this.#closeSenders(Date.now());
+      await this.#closeSenders(now());
       throw error;
     }
     this.#server.setReady(true);
@@ -80,14 +85,22 @@ export class Gateway {
    */
   async stop(): Promise<void> {
     const { drainDelayMs, graceMs } = this.#config.shutdown;
-    const deadline = Date.now() + graceMs;
+    const deadline = now() + graceMs;
     this.#server.setReady(false);
     await new Promise((resolve) => setTimeout(resolve, Math.min(drainDelayMs, graceMs)));
     const served = this.#server.stop();
+    // What is still under way shortly before the end is given back, so that its sender gets an answer and not a reset.
+    const giveBack = setTimeout(
+      () => {
+        void this.#closeSenders(now());
+      },
+      deadline - now() - Math.min(LAST_ANSWERS_MS, graceMs / 4),
+    );
     const overdue = setTimeout(() => {
       this.#server.abort();
-    }, deadline - Date.now());
+    }, deadline - now());
     await served;
+    clearTimeout(giveBack);
     clearTimeout(overdue);
     await this.#closeSenders(deadline);
   }
@@ -96,9 +109,13 @@ export class Gateway {
     await Promise.all(this.#destinations.flat().map(({ sender }) => sender.close(deadline)));
   }
 
-  async #write(plain: Uint8Array): Promise<WriteAnswer> {
-    const started = Date.now();
-    const split = await this.#split(plain);
+  /** Splits first and delivers then, so that nothing holds the plain request while its parts wait for their upstreams. */
+  #write(plain: Uint8Array): Promise<WriteAnswer> {
+    const started = now();
+    return this.#split(plain).then((split) => this.#deliverAll(split, started));
+  }
+
+  async #deliverAll(split: SplitRequest, started: number): Promise<WriteAnswer> {
     this.#countReceived(split);
     this.#forwardMetadata(split);
     const parts = await Promise.all(split.consignments.map((part) => this.#deliver(part, started)));
@@ -179,7 +196,7 @@ export class Gateway {
     return upstreams.map((upstream) => {
       const metrics = this.#metrics.upstream(route.name, upstream.name);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
-      const tools = { now: Date.now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
+      const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
       const sender = new Sender(upstream, delivery, tools, {
         settled: (parcel, end) => {
           metrics.settled(end, parcel.items);
@@ -222,7 +239,7 @@ export class Gateway {
           this.#log.error({ err: error }, "a request failed by a bug, its sender got 500");
         },
       },
-      Date.now,
+      now,
     );
   }
 }

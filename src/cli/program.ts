@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
+import type { LegacyHash } from "../config/legacy.ts";
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../version.ts";
 import { check } from "./check.ts";
@@ -10,8 +11,6 @@ import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
 import { serve } from "./serve.ts";
 import { sink } from "./sink.ts";
-
-type LegacyHash = "jump" | "hashmod";
 
 const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -69,7 +68,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   );
   configured(command("explain", "print where a series goes, and why"))
     .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
-    .option("--input <file>", 'explain one {"labels":[["__name__","up"],...]} a line; needs --json')
+    .option("--input <file>", 'explain one {"labels":[["__name__","up"],...]} a line; prints JSON')
     .option("--json", "print one JSON line for each series", false)
     .action(
       async (

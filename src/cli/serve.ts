@@ -25,6 +25,7 @@ export async function serve(
     log.error({ file }, "the configuration is invalid, the gateway does not start");
     return 1;
   }
+  const ended = waitForSignal();
   const gateway = await start(config, log);
   if (gateway === null) return 1;
   const routes = config.routes.map(({ route }) => `${route.name} (${route.upstreams.length} upstreams)`);
@@ -32,7 +33,7 @@ export async function serve(
     { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
     "listening",
   );
-  const signal = await waitForSignal();
+  const signal = await ended;
   log.info({ signal }, "stopping: not ready any more, requests under way are finished");
   await gateway.stop();
   log.info("stopped");

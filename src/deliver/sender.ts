@@ -51,8 +51,11 @@ type Retry = Extract<AttemptEnd, { kind: "retry" }>;
 
 /** The least that a sender is asked to stay away while the breaker is open or the gateway stops. */
 const MIN_RETRY_AFTER_MS = 1_000;
-/** Metadata must not take the connections of samples, and the next metadata says the same. */
-const MAX_METADATA_UNDER_WAY = 2;
+/**
+ * Metadata goes one request at a time, so that it takes one connection of the samples'. A sender sends some tens of
+ * requests with metadata in a row; with more than these waiting, the newest is lost, and comes again a minute later.
+ */
+const MAX_METADATA_WAITING = 64;
 const NOT_TRIED = "no attempt could start before the deadline";
 /** What becomes of a parcel that is not tried again here. */
 const SENDER_KEEPS_IT = "its sender is told to come again";
@@ -70,8 +73,12 @@ export class Sender {
   readonly #exchanges = new Set<Exchange>();
   /** End the waits between attempts. */
   readonly #wakers = new Set<() => void>();
-  #metadataUnderWay = 0;
+  #metadataWaiting = 0;
+  /** The end of the metadata before. */
+  #metadataTurn: Promise<unknown> = Promise.resolve();
   #lastFailure = "none yet";
+  /** The upstream asked to be left alone until then, by Retry-After; on the clock of now(). */
+  #notBefore = 0;
   #closing: Promise<void> | null = null;
 
   /** @throws {DeliveryError} DELIVERY_TLS when the upstream's tls_config cannot be used */
@@ -102,17 +109,24 @@ export class Sender {
   }
 
   /**
-   * Sends metadata: one attempt, best effort. Not sent unless the breaker is closed, nor beside too many others.
+   * Sends metadata in its turn: one attempt, best effort. Lost unless the breaker is closed, and when too much waits.
    *
    * @returns whether it was accepted; never rejects
    */
   async deliverMetadata(body: Uint8Array): Promise<boolean> {
-    if (this.#closing !== null || this.#breaker.state !== "closed") return false;
-    if (this.#metadataUnderWay >= MAX_METADATA_UNDER_WAY) return false;
-    this.#metadataUnderWay += 1;
-    const end = await this.#track(this.#exchange(body));
-    this.#metadataUnderWay -= 1;
-    return end.kind === "delivered";
+    if (!this.#takesMetadata || this.#metadataWaiting >= MAX_METADATA_WAITING) return false;
+    this.#metadataWaiting += 1;
+    const turn = this.#metadataTurn.then(async () => {
+      const accepted = this.#takesMetadata && (await this.#exchange(body)).kind === "delivered";
+      this.#metadataWaiting -= 1;
+      return accepted;
+    });
+    this.#metadataTurn = turn;
+    return this.#track(turn);
+  }
+
+  get #takesMetadata(): boolean {
+    return this.#closing === null && this.#breaker.state === "closed";
   }
 
   /**
@@ -150,8 +164,13 @@ export class Sender {
     let attempts = 0;
     let cause = NOT_TRIED;
     for (let round = 0; ; round += 1) {
-      const obstacle = this.#obstacle(cause, 0, deadline);
+      const pauseMs = Math.max(0, this.#notBefore - this.#tools.now());
+      const obstacle = this.#obstacle(pauseMs > 0 ? this.#lastFailure : cause, pauseMs, deadline);
       if (obstacle !== null) return this.#settle(parcel, obstacle);
+      if (pauseMs > 0) {
+        await this.#wait(pauseMs + backoffMs(round, this.#delivery, this.#tools.random()));
+        continue;
+      }
 
       const end = await this.#attemptBy(deadline, parcel, attempts + 1);
       let waitMs = backoffMs(round, this.#delivery, this.#tools.random());
@@ -199,8 +218,15 @@ export class Sender {
     this.#events.attempted(end.kind, this.#tools.now() - startedAt);
     if (end.kind === "delivered") this.#log.delivered(parcel, attempt);
     else if (end.kind === "refused") this.#log.refused(parcel, attempt, end.status, end.reply);
-    else this.#lastFailure = end.cause;
+    else this.#noteFailure(end);
     return end;
+  }
+
+  /** Retry-After speaks for the upstream, not for the one parcel that met it. */
+  #noteFailure({ cause, retryAfterMs }: Retry): void {
+    this.#lastFailure = cause;
+    if (retryAfterMs === null) return;
+    this.#notBefore = Math.max(this.#notBefore, this.#tools.now() + retryAfterMs);
   }
 
   async #exchange(body: Uint8Array): Promise<AttemptEnd> {

@@ -59,7 +59,7 @@ export class UpstreamClient {
     });
     this.#path = upstream.url.pathname + upstream.url.search;
     this.#headers = buildHeaders(upstream, userAgent);
-    this.#secrets = secretsOf(upstream.auth);
+    this.#secrets = secretsOf(upstream);
     this.#timeoutMs = timeoutMs;
   }
 
@@ -183,16 +183,20 @@ function basicCredentials(username: string, password: string): string {
   return Buffer.from(`${username}:${password}`).toString("base64");
 }
 
-function secretsOf(auth: UpstreamAuth): readonly string[] {
+/** What must not come back in a log or an answer when an upstream repeats its request: the longest first. */
+function secretsOf({ auth, headers, url }: UpstreamOptions): readonly string[] {
+  const secrets = [...authSecrets(auth), ...Object.values(headers), ...url.searchParams.values()];
+  return secrets.filter((secret) => secret !== "").sort((a, b) => b.length - a.length);
+}
+
+function authSecrets(auth: UpstreamAuth): readonly string[] {
   switch (auth.kind) {
     case "none":
       return [];
     case "basic":
-      return [basicCredentials(auth.username, auth.password), auth.password].filter(
-        (secret) => secret !== "",
-      );
+      return [basicCredentials(auth.username, auth.password), auth.password];
     case "authorization":
-      return auth.credentials === "" ? [] : [auth.credentials];
+      return [auth.credentials];
   }
 }
 

@@ -1,8 +1,11 @@
 /** The answer to a write request, from what became of its parts. */
 
-/** Remote write's answers: 204 all accepted; 400 some of it never will be; 503 come again with all of it. */
+/**
+ * Remote write's answers: 204 all accepted; 400 some of it never will be; 415 another message than 1.0; 503 come again
+ * with all of it.
+ */
 export interface WriteAnswer {
-  readonly status: 204 | 400 | 503;
+  readonly status: 204 | 400 | 415 | 503;
   /** Text for the sender's log, empty with 204. */
   readonly body: string;
   readonly retryAfterSeconds?: number;

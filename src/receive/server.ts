@@ -6,10 +6,11 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { Connections } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
 import { uncompressBlock } from "../wire/snappy.ts";
 import type { WriteAnswer } from "./answer.ts";
-import { readBody } from "./body.ts";
+import { type BodyResult, readBody } from "./body.ts";
 import { unsupportedReason } from "./negotiate.ts";
 import type { BodyLimits, ListenAddress } from "./options.ts";
 
@@ -56,6 +57,7 @@ export class IngestServer {
   readonly #events: ReceiveEvents;
   readonly #now: () => number;
   readonly #server: Server;
+  readonly #connections = new Connections();
   #ready = false;
   #stopping = false;
 
@@ -68,13 +70,19 @@ export class IngestServer {
       // A body has its own timeout, since Node's answers 408.
       { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
       (request, response) => {
+        this.#connections.track(request, response);
         this.#serve(request, response).catch((error: unknown) => {
           events.failed(error);
           if (!response.headersSent) this.#answer(response, 500, "internal error, see the gateway's log");
         });
       },
     );
-    this.#server.on("clientError", rejectBrokenRequest);
+    this.#server.on("connection", (socket) => {
+      this.#connections.add(socket);
+    });
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      this.#rejectBrokenRequest(error, socket);
+    });
   }
 
   /** Starts listening; rejects with the system's error when the address cannot be had. Answers the port. */
@@ -101,7 +109,7 @@ export class IngestServer {
       this.#server.close(() => {
         resolve();
       });
-      this.#server.closeIdleConnections();
+      this.#connections.closeUnused();
     });
   }
 
@@ -146,28 +154,50 @@ export class IngestServer {
       finish(405, `a write path takes POST, got ${request.method ?? "no method"}`);
       return;
     }
-    // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
-    const body = await readBody(request, this.#limits.maxBodyBytes, this.#limits.bodyTimeoutMs);
-    if (body.kind === "gone") {
+    const result = await this.#receive(request);
+    if (result === null) {
       response.destroy();
       this.#events.answered(null, this.#now() - start);
       return;
     }
+    if (result.retryAfterSeconds !== undefined) response.setHeader("Retry-After", result.retryAfterSeconds);
+    finish(result.status, result.body);
+  }
+
+  /**
+   * Reads a request and has it written; null when its client is gone.
+   *
+   * No async function here waits for the delivery: its frame would hold the body, which nobody needs by then.
+   */
+  #receive(request: IncomingMessage): Promise<WriteAnswer | null> {
+    const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
+    // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
+    return readBody(request, maxBodyBytes, bodyTimeoutMs)
+      .then((body) => this.#understand(request, body))
+      .then((understood) => (understood instanceof Uint8Array ? this.#handler.write(understood) : understood))
+      .catch((error: unknown) => this.#describeMalformed(error));
+  }
+
+  /** The plain request, or the answer to a body that is none. */
+  #understand(request: IncomingMessage, body: BodyResult): Uint8Array | WriteAnswer | null {
+    if (body.kind === "gone") return null;
     const unsupported = unsupportedReason(request.headers);
-    if (unsupported !== null) {
-      finish(415, `${unsupported}; nothing was forwarded`);
-    } else if (body.kind === "too_large") {
-      response.setHeader("Connection", "close");
+    if (unsupported !== null) return { status: 415, body: `${unsupported}; nothing was forwarded` };
+    if (body.kind === "too_large") {
       const got = body.declared ? `declares ${body.bytes} bytes` : `has at least ${body.bytes} bytes`;
-      finish(400, `the body ${got}, the limit is ${this.#limits.maxBodyBytes} bytes; nothing was forwarded`);
-    } else if (body.bytes.length === 0) {
-      finish(400, "the body is empty, want a snappy block");
-    } else {
-      this.#events.bodyRead(body.bytes.length);
-      const result = await this.#write(body.bytes);
-      if (result.retryAfterSeconds !== undefined) response.setHeader("Retry-After", result.retryAfterSeconds);
-      finish(result.status, result.body);
+      const limit = `the limit is ${this.#limits.maxBodyBytes} bytes`;
+      return { status: 400, body: `the body ${got}, ${limit}; nothing was forwarded` };
     }
+    if (body.bytes.length === 0) return { status: 400, body: "the body is empty, want a snappy block" };
+    this.#events.bodyRead(body.bytes.length);
+    return uncompressBlock(body.bytes, this.#limits.maxDecodedBytes);
+  }
+
+  #describeMalformed(error: unknown): WriteAnswer {
+    if (!(error instanceof WireError)) throw error;
+    this.#events.malformed(error);
+    const status = error.code === "WIRE_VERSION_2" ? 415 : 400;
+    return { status, body: `${error.message}; nothing was forwarded` };
   }
 
   /** Answers in plain text; a client that has left in the meantime is no error. */
@@ -177,30 +207,24 @@ export class IngestServer {
     text: string,
     contentType = "text/plain; charset=utf-8",
   ): void {
-    // While stopping, a connection that is kept open after its last answer would hold up the end.
-    if (this.#stopping) response.setHeader("Connection", "close");
+    // While stopping, a connection that is kept open after its last answer would hold up the end; and a body that is
+    // not read to its end would be taken for the next request.
+    if (this.#stopping || this.#connections.isSending(response.req))
+      response.setHeader("Connection", "close");
     if (text === "") response.writeHead(status).end();
     else response.writeHead(status, { "Content-Type": contentType }).end(text);
   }
 
-  async #write(body: Buffer): Promise<WriteAnswer> {
-    try {
-      return await this.#handler.write(uncompressBlock(body, this.#limits.maxDecodedBytes));
-    } catch (error) {
-      if (!(error instanceof WireError)) throw error;
-      this.#events.malformed(error);
-      return { status: 400, body: `${error.message}; nothing was forwarded` };
+  /** What is no HTTP gets 400; what is too slow gets nothing, since a 408 would make Prometheus drop its batch. */
+  #rejectBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+    const isSilent = error.code === "ERR_HTTP_REQUEST_TIMEOUT" || error.code === "ECONNRESET";
+    // An answer now would be taken for that of the request under way.
+    if (isSilent || !socket.writable || this.#connections.isUsed(socket)) {
+      socket.destroy();
+      return;
     }
-  }
-}
-
-/** What is no HTTP gets 400; what is too slow gets nothing, since a 408 would make Prometheus drop its batch. */
-function rejectBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (socket.writable && error.code !== "ERR_HTTP_REQUEST_TIMEOUT" && error.code !== "ECONNRESET") {
     const status =
       error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
     socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-    return;
   }
-  socket.destroy();
 }

@@ -16,8 +16,9 @@ import { taskLabelEdit } from "./taskLabel.ts";
 /** Refused series that are named in the answer; the rest are counted. */
 const MAX_NAMED_REFUSALS = 3;
 const MAX_NAMED_CHARACTERS = 200;
-/** Some ten milliseconds of work: a whole request of Prometheus, and no hostile one keeps health checks waiting. */
+/** Between two of these others are served: some ten milliseconds of work, unless one series or parcel is huge. */
 const SERIES_PER_STEP = 2000;
+const BYTES_PER_STEP = 512 * 1024;
 
 /** Series and their items; counts that the caller reports. */
 export interface SeriesCounts extends ItemCounts {
@@ -80,7 +81,13 @@ export class Splitter {
    */
   *split(plain: Uint8Array): Generator<undefined, SplitRequest, undefined> {
     const parts = new RequestParts(plain, this.#routes, this.#labels, this.#metadata);
-    const unknownFields = yield* scanInSteps(plain, this.#labels.maxLabels, parts, SERIES_PER_STEP);
+    const unknownFields = yield* scanInSteps(
+      plain,
+      this.#labels.maxLabels,
+      parts,
+      SERIES_PER_STEP,
+      BYTES_PER_STEP,
+    );
     return parts.finish(unknownFields);
   }
 }

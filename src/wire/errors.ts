@@ -6,6 +6,7 @@ export type WireErrorCode =
   | "WIRE_TYPE" // a known field with another wire type than the schema's
   | "WIRE_OVERRUN" // a field runs past the end of its message
   | "WIRE_MESSAGE" // well-formed, but no remote write 1.0 request
+  | "WIRE_VERSION_2" // a remote write 2.0 message
   | "WIRE_SNAPPY" // no valid snappy block
   | "WIRE_TOO_LARGE"; // the plain length is above the limit
 

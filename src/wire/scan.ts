@@ -89,7 +89,7 @@ export interface RequestVisitor {
  * @throws {WireError} at the first byte that is wrong
  */
 export function scanRequest(bytes: Uint8Array, maxLabels: number, visitor: RequestVisitor): number {
-  const steps = scanInSteps(bytes, maxLabels, visitor, Number.POSITIVE_INFINITY);
+  const steps = scanInSteps(bytes, maxLabels, visitor, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;
@@ -98,18 +98,22 @@ export function scanRequest(bytes: Uint8Array, maxLabels: number, visitor: Reque
 /**
  * scanRequest() in steps, between which others can run: a request of millions of tiny series takes many seconds.
  *
- * @param fieldsPerStep series and metadata entries between two yields
+ * @param fieldsPerStep series and metadata entries between two yields at most
+ * @param bytesPerStep  bytes between two yields, unless one series is longer
  */
 export function* scanInSteps(
   bytes: Uint8Array,
   maxLabels: number,
   visitor: RequestVisitor,
   fieldsPerStep: number,
+  bytesPerStep: number,
 ): Generator<undefined, number, undefined> {
   const cursor = new Cursor(bytes);
   const series = new SeriesScan(bytes, maxLabels);
   let known = 0;
   let unknown = 0;
+  let stepFields = 0;
+  let stepStart = 0;
   while (cursor.pos < bytes.length) {
     const at = cursor.pos;
     const tag = cursor.readTag();
@@ -128,19 +132,23 @@ export function* scanInSteps(
       unknown += 1;
       if (known === 0 && cursor.pos === bytes.length) throw noRequest(tag >>> 3, at);
     }
-    if ((known + unknown) % fieldsPerStep === 0) yield;
+    if (known + unknown - stepFields >= fieldsPerStep || cursor.pos - stepStart >= bytesPerStep) {
+      yield;
+      stepFields = known + unknown;
+      stepStart = cursor.pos;
+    }
   }
   return unknown;
 }
 
 /** A request that holds only unknown fields would be answered with success and nothing stored. */
 function noRequest(field: number, at: number): WireError {
-  const hint =
-    field === V2_SYMBOLS || field === V2_TIMESERIES ? "; it looks like a remote write 2.0 message" : "";
+  const isVersion2 = field === V2_SYMBOLS || field === V2_TIMESERIES;
   return new WireError(
-    "WIRE_MESSAGE",
+    isVersion2 ? "WIRE_VERSION_2" : "WIRE_MESSAGE",
     at,
-    `neither series (field 1) nor metadata (field 3) in the request, only fields such as ${field} at byte ${at}${hint}`,
+    `neither series (field 1) nor metadata (field 3) in the request, only fields such as ${field} at byte ${at}` +
+      (isVersion2 ? "; it looks like a remote write 2.0 message, want 1.0" : ""),
   );
 }
 

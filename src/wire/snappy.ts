@@ -40,9 +40,8 @@ export function uncompressBlock(block: Uint8Array, maxPlainBytes: number): Uint8
     // It wants four bytes behind a long literal's tag, so a needlessly long form at the very end is refused here.
     return uncompress(view, maxPlainBytes);
   } catch (cause) {
-    throw Object.assign(new WireError("WIRE_SNAPPY", elementsAt, "the snappy block cannot be decompressed"), {
-      cause,
-    });
+    const message = `the elements from byte ${elementsAt} on of the snappy block cannot be decompressed`;
+    throw Object.assign(new WireError("WIRE_SNAPPY", elementsAt, message), { cause });
   }
 }
 
@@ -53,7 +52,11 @@ export function compressBlock(plain: Uint8Array): Uint8Array {
 
 function readPlainLength(block: Uint8Array): { plainBytes: number; elementsAt: number } {
   if (FRAMED_MAGIC.every((byte, index) => block[index] === byte)) {
-    throw new WireError("WIRE_SNAPPY", 0, "the body is in snappy's framed format, want the block format");
+    throw new WireError(
+      "WIRE_SNAPPY",
+      0,
+      "the body is in snappy's framed format from byte 0 on, want the block format",
+    );
   }
   let plainBytes = 0;
   for (let i = 0; i < MAX_LENGTH_BYTES; i++) {
@@ -63,7 +66,11 @@ function readPlainLength(block: Uint8Array): { plainBytes: number; elementsAt: n
     plainBytes += (byte & 0x7f) * 2 ** (7 * i);
     if (byte < 0x80 && plainBytes < 2 ** 32) return { plainBytes, elementsAt: i + 1 };
   }
-  throw new WireError("WIRE_SNAPPY", 0, "the snappy block declares a plain length of more than 32 bits");
+  throw new WireError(
+    "WIRE_SNAPPY",
+    0,
+    "the plain length at byte 0 of the snappy block has more than 32 bits",
+  );
 }
 
 /** Throws unless every element reads and writes within bounds, and together they give exactly the plain length. */

@@ -101,4 +101,13 @@ describe("secrets, when the upstream repeats them", () => {
     }
     await start(answer(204), "/", {});
   });
+
+  it("shows neither values of configured headers nor of the url's arguments", async () => {
+    await start(answer(400, "got key-1234 and token-5678"), "/write?token=token-5678", {
+      headers: { "X-Api-Key": "key-1234" },
+    });
+    const outcomes = await test.sender.deliver([makeParcel()], Date.now() + 5_000);
+    expect(outcomes).toMatchObject([{ kind: "refused", reply: "got <secret> and <secret>" }]);
+    expect(test.logText()).not.toMatch(/1234|5678/);
+  });
 });

@@ -118,7 +118,25 @@ describe("calls side by side", () => {
     }
     expect(Math.max(...test.durationsMs)).toBeLessThan(2_000);
     expect(new Set(settledAs(parcels))).toEqual(new Set(["refused"]));
-    expect(stub.requests.length).toBeLessThanOrEqual(64);
+  });
+});
+
+describe("a Retry-After", () => {
+  it("speaks for the upstream: until it is over no other parcel is tried either", async () => {
+    await start([BACK_LATER, OK]);
+    expect(await kindsOf(deliver(makeParcels(1), 1_000))).toEqual(["undelivered"]);
+    const [outcome] = await deliver(makeParcels(1), 1_000);
+    if (outcome?.kind !== "undelivered") throw new Error("undelivered was wanted");
+    expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  it("that is over lets all through", async () => {
+    await start([answer(429, "", { "Retry-After": "1" }), OK]);
+    const parcels = makeParcels(5);
+    const calls = parcels.map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
+    expect((await Promise.all(calls)).flat()).toEqual(Array<string>(5).fill("delivered"));
+    expect(settledAs(parcels)).toEqual(Array<string>(5).fill("delivered"));
   });
 });
 
@@ -223,7 +241,11 @@ describe("the breaker of a sender", () => {
   });
 
   it("sends those away who wait for their next attempt when it opens", async () => {
-    await start([BACK_LATER, answer(500)], { breaker: { consecutiveFailures: 2, resetAfterMs: 20_000 } });
+    await start([answer(500)], {
+      delivery: { minBackoffMs: LONG_MS / 2, maxBackoffMs: LONG_MS / 2 },
+      breaker: { consecutiveFailures: 2, resetAfterMs: 20_000 },
+      random: () => 0.9,
+    });
     const waiting = makeParcels(1);
     const early = deliver(waiting, LONG_MS);
     await expect.poll(() => test.attempts).toHaveLength(1);
@@ -420,14 +442,17 @@ describe("metadata", () => {
     expect(stub.requests).toHaveLength(4);
   });
 
-  it("is lost when two others are under way", async () => {
+  it("goes one after another, and the newest is lost when too much waits", async () => {
     const held = new HeldAnswers();
-    await start([held.act]);
-    const first = [test.sender.deliverMetadata(body), test.sender.deliverMetadata(body)];
+    await start([held.act, OK]);
+    const taken = Array.from({ length: 64 }, () => test.sender.deliverMetadata(body));
     expect(await test.sender.deliverMetadata(body)).toBe(false);
-    await expect.poll(() => held.count).toBe(2);
+    await expect.poll(() => held.count).toBe(1);
+    expect(stub.requests).toHaveLength(1);
     held.answerAll(204);
-    expect(await Promise.all(first)).toEqual([true, true]);
+    expect(await Promise.all(taken)).toEqual(Array<boolean>(64).fill(true));
+    expect(stub.requests).toHaveLength(64);
+    expect(await test.sender.deliverMetadata(body)).toBe(true);
   });
 
   it("is lost while the breaker is open", async () => {

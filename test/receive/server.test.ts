@@ -103,7 +103,7 @@ function sendRaw(
   return new Promise((resolve) => {
     let got = "";
     const socket = connect(port, "127.0.0.1", () => {
-      socket.write(head);
+      socket.write(head, "latin1");
       then((text) => socket.write(text));
     });
     socket.on("data", (chunk) => {
@@ -236,7 +236,8 @@ describe("a body that is wrong", () => {
   });
 
   it.each([
-    { name: "framed snappy", body: Buffer.from("ff060000734e61507059", "hex"), says: "framed" },
+    { name: "framed snappy", body: Buffer.from("ff060000734e61507059", "hex"), says: /framed.* byte 0/ },
+    { name: "an 11-byte length", body: Buffer.alloc(11, 0xff), says: /length at byte 0/ },
     { name: "truncated snappy", body: Buffer.from(BODY.subarray(0, 9)), says: /byte \d+/ },
     { name: "no snappy", body: Buffer.from("{}hello"), says: /byte \d+/ },
   ])("of $name is answered 400 that says where", async ({ body, says }) => {
@@ -279,6 +280,27 @@ describe("a client that is slow or leaves", () => {
     });
     await expect.poll(() => rig.statuses).toEqual([null]);
     expect(rig.written).toEqual([]);
+  });
+
+  it.each([
+    { name: "an unknown path", head: "POST /nope", status: 404 },
+    { name: "another method", head: "PUT /api/v1/write", status: 405 },
+    { name: "health", head: "GET /-/healthy", status: 200 },
+  ])(
+    "has its connection closed when it asks for $name and keeps a body for later",
+    async ({ head, status }) => {
+      const rig = await startRig();
+      const got = await sendRaw(rig, `${head} HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\nabc`);
+      expect(got).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*Connection: close`));
+    },
+  );
+
+  it("that does not speak HTTP behind a request gets that request's fate, and no other answer", async () => {
+    const rig = await startRig();
+    rig.answer = () => new Promise(() => undefined);
+    const head = `POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+    const got = await sendRaw(rig, `${head}${Buffer.from(BODY).toString("latin1")}garbage\r\n\r\n`);
+    expect(got).toBe("");
   });
 
   it("that does not speak HTTP gets 400 and is closed", async () => {

@@ -89,7 +89,7 @@ describe("a request that is broken at its end", () => {
     rig = await GatewayRig.start(1, taskRoute);
     // Request { symbols = 4: "", timeseries = 5: {} }
     const answer = await rig.send(requestBody(Uint8Array.of(0x22, 0, 0x2a, 0)));
-    expect(answer.status).toBe(400);
+    expect(answer.status).toBe(415);
     expect(answer.text).toContain("2.0");
   });
 });

@@ -470,9 +470,9 @@ describe("a request that is no remote write 1.0", () => {
 
   it.each(requests2)("is refused as what it is when it is 2.0: $name", ({ plain }) => {
     const error = wireErrorOf(() => scanned(plain));
-    expect(error.code).toBe("WIRE_MESSAGE");
+    expect(error.code).toBe("WIRE_VERSION_2");
     expect(error.message).toMatch(
-      /only fields such as [45] at byte \d+; it looks like a remote write 2\.0 message$/,
+      /only fields such as [45] at byte \d+; it looks like a remote write 2\.0 message, want 1\.0$/,
     );
     expect(error.offset).toBeLessThan(plain.length);
   });
