@@ -34,6 +34,11 @@ export class RouteReader {
     this.#checkNew(routeName, route);
     const keyFormat = route.optional("key_format", oneOf("pairs", "flat"), "pairs");
     const tasks = route.optional("tasks", sectionOf(readTasks), null);
+    // Elsewhere an empty key means the default; here it could as well be meant as tasks with theirs.
+    if (route.isEmpty("tasks")) {
+      const message = "empty; want a map such as {count: 128}, or no such key for no task label";
+      route.problems.error(route.placeOf("tasks"), message);
+    }
     const placement = route.section("placement", (section) => {
       return readPlacement(section, { keyFormat, tasks, hasTasks: route.has("tasks") });
     });

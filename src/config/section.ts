@@ -35,9 +35,14 @@ export class Section {
     return this.node(key) !== null;
   }
 
+  /** Whether the key stands there with nothing behind it. */
+  isEmpty(key: string): boolean {
+    return this.#entries.get(key)?.value.kind === "nothing";
+  }
+
   /** Where to report what is wrong with the value of a key, given or not. */
   placeOf(key: string): Place {
-    return this.node(key)?.place ?? { ...this.place, path: pathOfKey(this.place.path, key) };
+    return this.#entries.get(key)?.value.place ?? { ...this.place, path: pathOfKey(this.place.path, key) };
   }
 
   optional<T, F>(key: string, read: Reader<T>, fallback: F): T | F {

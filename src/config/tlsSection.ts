@@ -7,6 +7,8 @@ import type { Section } from "./section.ts";
 import { givenAs, secret } from "./secrets.ts";
 
 const VERSIONS = { TLS10: "TLSv1", TLS11: "TLSv1.1", TLS12: "TLSv1.2", TLS13: "TLSv1.3" } as const;
+/** Node's default, below which no handshake begins unless min_version says so. */
+const DEFAULT_MINIMUM = "TLS12";
 const VERSION = oneOf("TLS10", "TLS11", "TLS12", "TLS13");
 
 /** @param folder where relative paths of certificates start */
@@ -21,6 +23,10 @@ export function readTls(section: Section, folder: string): UpstreamTls {
   checkPair(section, cert, key);
   if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
     const message = `want a min_version of at most max_version; got ${minimum} and ${maximum}`;
+    section.problems.error(section.placeOf("max_version"), message);
+  }
+  if (minimum === undefined && maximum !== undefined && maximum < DEFAULT_MINIMUM) {
+    const message = `want min_version as well, which is ${DEFAULT_MINIMUM} by default; got ${maximum} alone`;
     section.problems.error(section.placeOf("max_version"), message);
   }
   return {

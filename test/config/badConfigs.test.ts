@@ -28,7 +28,7 @@ const FILE: readonly BadConfig[] = [
   {
     name: "routes that are null",
     yaml: "routes:",
-    problems: ["1:1: routes: missing; want a list of routes"],
+    problems: ["1:8: routes: missing; want a list of routes"],
   },
   {
     name: "routes that are a map",
@@ -271,6 +271,13 @@ const TASKS: readonly BadConfig[] = [
 ];
 
 const PLACEMENT: readonly BadConfig[] = [
+  {
+    name: "tasks with nothing behind them",
+    yaml: inRoute("tasks:"),
+    problems: [
+      "4:11: routes[0].tasks: empty; want a map such as {count: 128}, or no such key for no task label",
+    ],
+  },
   {
     name: "placement by the task of no tasks",
     yaml: inRoute("placement: {key: task}"),

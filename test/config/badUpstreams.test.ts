@@ -227,6 +227,13 @@ const TLS: readonly BadConfig[] = [
     ],
   },
   {
+    name: "a highest version below the lowest by default",
+    yaml: inUpstream("tls_config: {max_version: TLS11}"),
+    problems: [
+      "3:33: routes[0].upstreams[0].tls_config.max_version: want min_version as well, which is TLS12 by default; got TLS11 alone",
+    ],
+  },
+  {
     name: "a key without certificate",
     yaml: inUpstream("tls_config: {key: hunter2}"),
     problems: [

@@ -84,8 +84,7 @@ describe("a configuration of the least that is needed", () => {
   });
 
   it("is the same when every section is there but null", () => {
-    const nulls =
-      "key_format: ,tasks: ~, placement: {key: null, algorithm: }, delivery: {queue_config: , breaker: }";
+    const nulls = "key_format: , placement: {key: null, algorithm: }, delivery: {queue_config: , breaker: }";
     expect(load(`listen:\nlimits:\nshutdown: ~\nroutes: [{name: r, ${UPSTREAMS}, ${nulls}}]`)).toEqual(
       DEFAULTS,
     );
