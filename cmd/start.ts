@@ -25,6 +25,11 @@ function complain(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+// Whoever reads the output may be gone: a closed terminal, or `... | head`. Then everything ends in order.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", () => process.kill(process.pid, "SIGTERM"));
+}
+
 const demo = readArguments();
 process.exitCode =
   demo === null
@@ -35,5 +40,5 @@ process.exitCode =
         demo,
         screen: new Screen(process.stdout),
         complain,
-        nextSignal: waitForSignal,
+        nextSignal: () => waitForSignal("SIGTERM", "SIGINT", "SIGHUP"),
       });

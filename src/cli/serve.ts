@@ -25,7 +25,7 @@ export async function serve(
     log.error({ file }, "the configuration is invalid, the gateway does not start");
     return 1;
   }
-  const ended = waitForSignal();
+  const ended = waitForSignal("SIGTERM", "SIGINT");
   const gateway = await start(config, log);
   if (gateway === null) return 1;
   const routes = config.routes.map(({ route }) => `${route.name} (${route.upstreams.length} upstreams)`);

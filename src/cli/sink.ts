@@ -69,7 +69,7 @@ export async function sink(
     },
   });
   for (const { url } of running.receivers) print(`listening on ${url} for remote write at any path`);
-  await waitForSignal();
+  await waitForSignal("SIGTERM", "SIGINT", "SIGHUP");
   for (const lines of progress) lines.stop();
   await running.close();
   return 0;

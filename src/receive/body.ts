@@ -8,6 +8,9 @@ export type BodyResult =
   /** The client left, or was too slow and its connection was closed: there is nobody to answer. */
   | { readonly kind: "gone" };
 
+/** How long a body that is declared too long is read on before it is answered. */
+const LINGER_MS = 1_000;
+
 /**
  * Reads a body.
  *
@@ -28,6 +31,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
     }, timeoutMs);
     const settle = (result: BodyResult): void => {
       clearTimeout(timer);
+      clearTimeout(linger);
       request.removeAllListeners("data");
       resolve(result);
     };
@@ -35,6 +39,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
       const isDeclared = declared > maxBytes;
       settle({ kind: "too_large", bytes: isDeclared ? declared : received, declared: isDeclared });
     };
+    // A client may wait for the answer before it sends what it declared.
+    const linger = declared > maxBytes ? setTimeout(settleTooLarge, LINGER_MS) : undefined;
     request.on("data", (chunk: Buffer) => {
       received += chunk.length;
       if (!tooLarge()) {

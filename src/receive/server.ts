@@ -178,7 +178,7 @@ export class IngestServer {
       .catch((error: unknown) => this.#describeMalformed(error));
   }
 
-  /** The plain request, or the answer to a body that is none. */
+  /** The plain request, or the answer to one that is not supported. */
   #understand(request: IncomingMessage, body: BodyResult): Uint8Array | WriteAnswer | null {
     if (body.kind === "gone") return null;
     const unsupported = unsupportedReason(request.headers);
@@ -186,9 +186,10 @@ export class IngestServer {
     if (body.kind === "too_large") {
       const got = body.declared ? `declares ${body.bytes} bytes` : `has at least ${body.bytes} bytes`;
       const limit = `the limit is ${this.#limits.maxBodyBytes} bytes`;
-      return { status: 400, body: `the body ${got}, ${limit}; nothing was forwarded` };
+      throw new WireError("WIRE_TOO_LARGE", 0, `the body ${got}, ${limit}`);
     }
-    if (body.bytes.length === 0) return { status: 400, body: "the body is empty, want a snappy block" };
+    if (body.bytes.length === 0)
+      throw new WireError("WIRE_EMPTY", 0, "the body is empty, want a snappy block");
     this.#events.bodyRead(body.bytes.length);
     return uncompressBlock(body.bytes, this.#limits.maxDecodedBytes);
   }

@@ -7,8 +7,9 @@ export type WireErrorCode =
   | "WIRE_OVERRUN" // a field runs past the end of its message
   | "WIRE_MESSAGE" // well-formed, but no remote write 1.0 request
   | "WIRE_VERSION_2" // a remote write 2.0 message
+  | "WIRE_EMPTY" // no bytes at all
   | "WIRE_SNAPPY" // no valid snappy block
-  | "WIRE_TOO_LARGE"; // the plain length is above the limit
+  | "WIRE_TOO_LARGE"; // the body or its plain length is above the limit
 
 /** Thrown by everything in wire/ that reads; nothing of the input has been used when it comes. */
 export class WireError extends Error {

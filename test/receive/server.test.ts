@@ -222,8 +222,18 @@ describe("a body that is wrong", () => {
     expect(reply.status).toBe(400);
     expect(reply.text).toMatch(says);
     expect(reply.text).toContain("the limit is 1000 bytes");
-    expect(reply.headers["connection"]).toBe("close");
+    expect(rig.malformed).toEqual(["WIRE_TOO_LARGE"]);
     expect(rig.written).toEqual([]);
+  });
+
+  it("that is declared too long is answered without waiting for it to be sent", async () => {
+    const rig = await startRig();
+    const got = await sendRaw(
+      rig,
+      "POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000000\r\n\r\n",
+    );
+    expect(got).toMatch(/^HTTP\/1.1 400 [^]*declares 1000000000000 bytes, the limit is 1000 bytes/);
+    expect(rig.malformed).toEqual(["WIRE_TOO_LARGE"]);
   });
 
   it("that declares more plain bytes than the limit is answered 400 with both numbers", async () => {
