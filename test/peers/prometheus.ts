@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 import type { Peers } from "./peers.ts";
 import { freePort, type Program } from "./program.ts";
 import type { Rig } from "./rig.ts";
-import { until } from "./until.ts";
+import { untilOver } from "./until.ts";
 
 export interface RemoteWrite {
   /** Tells the receivers apart in Prometheus' own metrics. */
@@ -78,7 +78,7 @@ export class Prometheus {
 
   /** Waits until every receiver has accepted, or for good refused, every sample there is. Scraping must have stopped. */
   async drained(deadlineMs: number): Promise<void> {
-    await until("Prometheus to have sent all samples to all receivers", deadlineMs, async () => {
+    await untilOver("Prometheus to have sent all samples to all receivers", deadlineMs, async () => {
       const metrics = await this.metrics();
       const collected = metrics.sum("prometheus_remote_storage_samples_in_total");
       return this.#remoteWrites.every(({ name }) => {

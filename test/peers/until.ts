@@ -35,6 +35,19 @@ export async function until<T>(
   }
 }
 
+/**
+ * Waits until a probe finds that something is over, twice in a row. A program's counters are not read all at the same
+ * moment, so one look can find a sum of before and a sum of after that are equal by chance; when nothing more comes in,
+ * the second look begins after all counters of the first had their last value.
+ */
+export async function untilOver(what: string, deadlineMs: number, isOver: () => Promise<boolean>): Promise<void> {
+  let looks = 0;
+  await until(what, deadlineMs, async () => {
+    looks = (await isOver()) ? looks + 1 : 0;
+    return looks === 2;
+  });
+}
+
 /** Thrown by a probe when further looking is useless, e.g. because the process has ended. */
 export class GaveUp extends Error {
   override readonly name = "GaveUp";

@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 import type { Peers } from "./peers.ts";
 import { freePort, type Program } from "./program.ts";
 import type { Rig } from "./rig.ts";
-import { until } from "./until.ts";
+import { until, untilOver } from "./until.ts";
 
 export interface VmagentOptions {
   readonly name: string;
@@ -70,13 +70,15 @@ export class Vmagent {
 
   /** Waits until everything that this process ever got was accepted by all its receivers. */
   async drained(deadlineMs: number): Promise<void> {
-    await until(`${this.#options.name} to have sent on what it got`, deadlineMs, async () => {
+    await untilOver(`${this.#options.name} to have sent on what it got`, deadlineMs, async () => {
       const metrics = await this.metrics();
       const rows = metrics.sumOrZero("vmagent_remotewrite_rows_pushed_after_relabel_total");
       return (
         rows === metrics.sumOrZero("vmagent_remotewrite_block_size_rows_sum") &&
         metrics.sumOrZero("vmagent_remotewrite_block_size_rows_count") ===
-          metrics.sumOrZero("vmagent_remotewrite_blocks_sent_total")
+          metrics.sumOrZero("vmagent_remotewrite_blocks_sent_total") &&
+        metrics.sumOrZero("vmagent_remotewrite_pending_inmemory_blocks") === 0 &&
+        metrics.sumOrZero("vmagent_remotewrite_pending_data_bytes") === 0
       );
     });
   }
