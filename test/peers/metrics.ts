@@ -1,4 +1,7 @@
 /** Reads the counters that a program shows at /metrics. */
+import { until } from "./until.ts";
+
+const NEW_PAGE_WITHIN_MS = 10_000;
 
 interface MetricLine {
   readonly name: string;
@@ -15,9 +18,20 @@ export class Metrics {
 
   /** @param url address of the metrics page */
   static async fetch(url: string): Promise<Metrics> {
-    const response = await fetch(url);
-    const text = await response.text();
-    if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 200)}`);
+    return Metrics.parse(await fetchText(url));
+  }
+
+  /**
+   * As fetch(), for vmagent and victoria-metrics: they show the same page for a second before they make a new one, so it may
+   * tell of a moment before something that the caller already knows. Waits for a page that was made after the call.
+   */
+  static async fetchNew(url: string): Promise<Metrics> {
+    // No two pages are equal: each counts the requests for it.
+    const old = await fetchText(url);
+    const text = await until(`a new page at ${url}`, NEW_PAGE_WITHIN_MS, async () => {
+      const page = await fetchText(url);
+      return page !== old && page;
+    });
     return Metrics.parse(text);
   }
 
@@ -48,6 +62,13 @@ export class Metrics {
       (line) => line.name === name && wanted.every(([label, value]) => line.labels.get(label) === value),
     );
   }
+}
+
+async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 200)}`);
+  return text;
 }
 
 function total(lines: readonly MetricLine[]): number {

@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 import type { Peers } from "./peers.ts";
 import { freePort, type Program } from "./program.ts";
 import type { Rig } from "./rig.ts";
-import { untilOver } from "./until.ts";
+import { untilSettled } from "./until.ts";
 
 export interface RemoteWrite {
   /** Tells the receivers apart in Prometheus' own metrics. */
@@ -78,17 +78,19 @@ export class Prometheus {
 
   /** Waits until every receiver has accepted, or for good refused, every sample there is. Scraping must have stopped. */
   async drained(deadlineMs: number): Promise<void> {
-    await untilOver("Prometheus to have sent all samples to all receivers", deadlineMs, async () => {
+    await untilSettled("Prometheus to have sent all samples to all receivers", deadlineMs, async () => {
       const metrics = await this.metrics();
       const collected = metrics.sum("prometheus_remote_storage_samples_in_total");
-      return this.#remoteWrites.every(({ name }) => {
+      const done = this.#remoteWrites.every(({ name }) => {
         const of = { remote_name: name };
-        // Every attempt counts as sent.
+        // Every attempt counts as sent, and does so when it begins; what has no answer yet is pending. So the first look may
+        // have read "pending" before samples were queued and "sent" after, but the second sees them pending.
         const sent =
           metrics.sum("prometheus_remote_storage_samples_total", of) -
           metrics.sum("prometheus_remote_storage_samples_retried_total", of);
         return metrics.sum("prometheus_remote_storage_samples_pending", of) === 0 && sent === collected;
       });
+      return done ? collected : undefined;
     });
   }
 }

@@ -36,15 +36,24 @@ export async function until<T>(
 }
 
 /**
- * Waits until a probe finds that something is over, twice in a row. A program's counters are not read all at the same
- * moment, so one look can find a sum of before and a sum of after that are equal by chance; when nothing more comes in,
- * the second look begins after all counters of the first had their last value.
+ * Waits until a probe finds the same count twice in a row. A program's counters are not read all at one moment, so one
+ * look can find one of before and one of after that match. The second look reads all of them after what the first counted
+ * had happened.
+ *
+ * @param probe answers a count of what is done, or undefined while something is under way; what it reads must be new each time
+ * @throws {Error} as until()
  */
-export async function untilOver(what: string, deadlineMs: number, isOver: () => Promise<boolean>): Promise<void> {
-  let looks = 0;
+export async function untilSettled(
+  what: string,
+  deadlineMs: number,
+  probe: () => Promise<number | undefined>,
+): Promise<void> {
+  let last: number | undefined;
   await until(what, deadlineMs, async () => {
-    looks = (await isOver()) ? looks + 1 : 0;
-    return looks === 2;
+    const found = await probe();
+    const settled = found !== undefined && found === last;
+    last = found;
+    return settled;
   });
 }
 

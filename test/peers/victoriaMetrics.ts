@@ -2,8 +2,11 @@
 import { Metrics } from "./metrics.ts";
 import type { Peers } from "./peers.ts";
 import { freePort, type Program } from "./program.ts";
-import type { RecordedSeries } from "./recorded.ts";
+import { type RecordedSeries, sampleTotal } from "./recorded.ts";
 import type { Rig } from "./rig.ts";
+import { until } from "./until.ts";
+
+const FOUND_WITHIN_MS = 20_000;
 
 export class VictoriaMetrics {
   readonly program: Program;
@@ -38,14 +41,31 @@ export class VictoriaMetrics {
     return `http://${this.#address}/api/v1/write`;
   }
 
+  /** As they are now, which takes up to a second. */
   metrics(): Promise<Metrics> {
-    return Metrics.fetch(`http://${this.#address}/metrics`);
+    return Metrics.fetchNew(`http://${this.#address}/metrics`);
   }
 
   /** Everything that was recorded, what came in a moment ago included. */
   async export(): Promise<RecordedSeries[]> {
-    // Fresh samples are not searched before they are flushed.
-    await this.#get("/internal/force_flush");
+    // Unlike vm_rows_inserted_total this leaves out what is not kept: samples that are not a number, as a quantile of nothing
+    // is. Stale markers are kept.
+    const kept = (await this.metrics()).sum("vm_rows_added_to_storage_total");
+    return until(
+      `${this.program.name} to find the ${kept} samples that it has`,
+      FOUND_WITHIN_MS,
+      async () => {
+        // Fresh samples are not searched before they are flushed; new series may take a little longer.
+        await this.#get("/internal/force_flush");
+        const series = await this.#exportFlushed();
+        const found = sampleTotal(series);
+        if (found < kept) throw new Error(`it finds ${found}`);
+        return series;
+      },
+    );
+  }
+
+  async #exportFlushed(): Promise<RecordedSeries[]> {
     const text = await this.#get(
       `/api/v1/export?${new URLSearchParams({ "match[]": '{__name__!=""}' }).toString()}`,
     );

@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 import type { Peers } from "./peers.ts";
 import { freePort, type Program } from "./program.ts";
 import type { Rig } from "./rig.ts";
-import { until, untilOver } from "./until.ts";
+import { until, untilSettled } from "./until.ts";
 
 export interface VmagentOptions {
   readonly name: string;
@@ -59,8 +59,9 @@ export class Vmagent {
     return `http://127.0.0.1:${this.#port}/api/v1/write`;
   }
 
+  /** As they are now, which takes up to a second. */
   metrics(): Promise<Metrics> {
-    return Metrics.fetch(`http://127.0.0.1:${this.#port}/metrics`);
+    return Metrics.fetchNew(`http://127.0.0.1:${this.#port}/metrics`);
   }
 
   /** Samples that this process got by remote write. */
@@ -68,18 +69,21 @@ export class Vmagent {
     return (await this.metrics()).sum("vmagent_rows_inserted_total", { type: "promremotewrite" });
   }
 
-  /** Waits until everything that this process ever got was accepted by all its receivers. */
+  /**
+   * Waits until everything that this process ever got was accepted by all its receivers, and nothing more has come in for a
+   * second.
+   */
   async drained(deadlineMs: number): Promise<void> {
-    await untilOver(`${this.#options.name} to have sent on what it got`, deadlineMs, async () => {
+    await untilSettled(`${this.#options.name} to have sent on what it got`, deadlineMs, async () => {
       const metrics = await this.metrics();
       const rows = metrics.sumOrZero("vmagent_remotewrite_rows_pushed_after_relabel_total");
-      return (
+      const done =
         rows === metrics.sumOrZero("vmagent_remotewrite_block_size_rows_sum") &&
         metrics.sumOrZero("vmagent_remotewrite_block_size_rows_count") ===
           metrics.sumOrZero("vmagent_remotewrite_blocks_sent_total") &&
         metrics.sumOrZero("vmagent_remotewrite_pending_inmemory_blocks") === 0 &&
-        metrics.sumOrZero("vmagent_remotewrite_pending_data_bytes") === 0
-      );
+        metrics.sumOrZero("vmagent_remotewrite_pending_data_bytes") === 0;
+      return done ? rows : undefined;
     });
   }
 

@@ -3,14 +3,11 @@ import { Gateway } from "./gateway.ts";
 import type { Peers } from "./peers.ts";
 import { labelSetName, type RecordedSeries, withoutLabels } from "./recorded.ts";
 import type { Rig } from "./rig.ts";
-import { until } from "./until.ts";
 import { VictoriaMetrics } from "./victoriaMetrics.ts";
 import { Vmagent } from "./vmagent.ts";
 
 const SHARDS = 3;
 const DRAINED_WITHIN_MS = 20_000;
-/** Looks in a row that must find the same, a twentieth of a second apart. */
-const QUIET_LOOKS = 10;
 
 /** The labels that series get on their way to the store. */
 export const LABELS_ON_THE_WAY = ["stream_task_id", "shard"];
@@ -51,21 +48,9 @@ export class VmagentGroup {
     return this.store.export();
   }
 
+  /** Waits until the vmagents have got nothing for a second and have sent on all they had. The sender must be done or held. */
   async drained(): Promise<void> {
-    for (const vmagent of this.vmagents) await vmagent.drained(DRAINED_WITHIN_MS);
-  }
-
-  /** Waits until no vmagent has got anything for a while and all have sent on what they had. The sender must be held. */
-  async quiet(): Promise<void> {
-    let last = "";
-    let equalLooks = 0;
-    await until("the vmagents to get nothing more", DRAINED_WITHIN_MS, async () => {
-      const now = (await this.rowsTaken()).join();
-      equalLooks = now === last ? equalLooks + 1 : 0;
-      last = now;
-      return equalLooks >= QUIET_LOOKS;
-    });
-    await this.drained();
+    await Promise.all(this.vmagents.map((vmagent) => vmagent.drained(DRAINED_WITHIN_MS)));
   }
 
   /** Samples that each vmagent has got since it was started, by shard. */

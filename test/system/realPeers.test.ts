@@ -18,6 +18,8 @@ const SCRAPES_WITHIN_MS = 40_000;
 const SENT_WITHIN_MS = 30_000;
 /** Enough for every transient series of the exporter to go away and come back. */
 const SCRAPES = 9;
+/** The last one may be cut off, and on a busy machine one or two take longer than the second that they may. */
+const FEWEST_RECORDED = SCRAPES - 3;
 
 /** What a scene leaves behind to look at. */
 interface Outcome {
@@ -91,7 +93,7 @@ describeWithPeers("a real Prometheus before the gateway, three real vmagents beh
   it("brings what the exporter showed, with stale markers where series went away", () => {
     const record = checkExporterRecord(outcome.routed, LABELS_ON_THE_WAY);
     expect(record.wrong).toEqual([]);
-    expect(record.scrapes).toBeGreaterThanOrEqual(SCRAPES - 1);
+    expect(record.scrapes).toBeGreaterThanOrEqual(FEWEST_RECORDED);
     expect(record.staleMarkers).toBeGreaterThan(0);
   });
 
@@ -178,7 +180,7 @@ describeWithPeers("a real vmagent before the gateway, which speaks zstd first", 
     });
     const record = checkExporterRecord(outcome.routed, LABELS_ON_THE_WAY);
     expect(record.wrong).toEqual([]);
-    expect(record.scrapes).toBeGreaterThanOrEqual(SCRAPES - 1);
+    expect(record.scrapes).toBeGreaterThanOrEqual(FEWEST_RECORDED);
   });
 
   it("brings each of its series, whose labels are not sorted, to the one place that explain names", async () => {

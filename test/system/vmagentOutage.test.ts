@@ -128,7 +128,7 @@ async function killWithoutLossOfItsOwn(prometheus: Prometheus, group: VmagentGro
   if (victim === undefined) throw new Error(`there is no vmagent-${KILLED}`);
   const others = group.vmagents.filter((vmagent) => vmagent !== victim);
   prometheus.program.signal("SIGSTOP");
-  await group.quiet();
+  await group.drained();
   victim.program.signal("SIGSTOP");
   const before = await Promise.all(others.map((vmagent) => vmagent.rowsTaken()));
   prometheus.program.signal("SIGCONT");
