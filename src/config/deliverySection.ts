@@ -6,15 +6,15 @@ import type { Reader, Section } from "./section.ts";
 import { duration, formatDuration } from "./units.ts";
 
 const MAX_INTEGER = 2 ** 31 - 1;
+/**
+ * A lane is a connection with one request under way. A sender of remote write has one per shard, 50 at most by default; a
+ * receiver that is slow with 64 would be slower with more.
+ */
+const MAX_LANES = 64;
 
-export interface DeliverySection {
-  readonly delivery: DeliveryOptions;
-  readonly maxSamplesPerSend: number;
-}
-
-export function readDelivery(section: Section): DeliverySection {
+export function readDelivery(section: Section): DeliveryOptions {
   const remoteTimeoutMs = section.optional("remote_timeout", duration({ min: 1 }), 30_000);
-  const { maxSamplesPerSend, ...queue } = section.section("queue_config", readQueue);
+  const queue = section.section("queue_config", readQueue);
   const breaker = section.section("breaker", (breaker) => ({
     consecutiveFailures: breaker.optional("consecutive_failures", integer({ min: 1, max: MAX_INTEGER }), 5),
     resetAfterMs: breaker.optional("reset_after", duration({ min: 1 }), 10_000),
@@ -26,19 +26,24 @@ export function readDelivery(section: Section): DeliverySection {
     const message = `not longer than min_backoff ${backoff}: nothing may be tried again before the sender is answered`;
     section.problems.warning(section.placeOf("delivery_deadline"), message);
   }
-  return { delivery: { remoteTimeoutMs, ...queue, retryOn, breaker, deliveryDeadlineMs }, maxSamplesPerSend };
+  if (deliveryDeadlineMs <= queue.batchSendDeadlineMs) {
+    const wait = formatDuration(queue.batchSendDeadlineMs);
+    const message = `not longer than batch_send_deadline ${wait}: what waits that long for company is not sent`;
+    section.problems.warning(section.placeOf("delivery_deadline"), message);
+  }
+  return { remoteTimeoutMs, ...queue, retryOn, breaker, deliveryDeadlineMs };
 }
 
-type QueueSection = Pick<DeliveryOptions, "minBackoffMs" | "maxBackoffMs" | "retryOnHttp429"> & {
-  readonly maxSamplesPerSend: number;
-};
+type QueueSection = Omit<DeliveryOptions, "remoteTimeoutMs" | "retryOn" | "breaker" | "deliveryDeadlineMs">;
 
 function readQueue(queue: Section): QueueSection {
+  const lanes = queue.optional("lanes", integer({ min: 1, max: MAX_LANES }), 1);
   const maxSamplesPerSend = queue.optional(
     "max_samples_per_send",
     integer({ min: 1, max: MAX_INTEGER }),
     10_000,
   );
+  const batchSendDeadlineMs = queue.optional("batch_send_deadline", duration({ min: 0 }), 20);
   const minBackoffMs = queue.optional("min_backoff", duration({ min: 1 }), 30);
   const maxBackoffMs = queue.optional("max_backoff", duration({ min: 1 }), 5_000);
   if (minBackoffMs > maxBackoffMs) {
@@ -47,7 +52,7 @@ function readQueue(queue: Section): QueueSection {
     queue.problems.error(queue.placeOf(given), `want a min_backoff of at most max_backoff; got ${got}`);
   }
   const retryOnHttp429 = queue.optional("retry_on_http_429", flag, true);
-  return { maxSamplesPerSend, minBackoffMs, maxBackoffMs, retryOnHttp429 };
+  return { lanes, maxSamplesPerSend, batchSendDeadlineMs, minBackoffMs, maxBackoffMs, retryOnHttp429 };
 }
 
 /** Further codes to retry; what is retried anyway, or has an option of its own, is a misunderstanding. */

@@ -10,7 +10,7 @@ export interface BackoffOptions {
 const SHORTEST_WAIT_MS = 1;
 
 /**
- * Draws a wait with full jitter: even between 0 and a bound that doubles with every round, so that many waiting parcels
+ * Draws a wait with full jitter: even between 0 and a bound that doubles with every round, so that many who wait
  * come back spread out instead of together.
  *
  * @param round  how often was waited before: 0 draws from [0, minBackoffMs]

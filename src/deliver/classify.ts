@@ -1,5 +1,5 @@
 /**
- * What the end of an attempt means, decided once and here: for the parcel, for the next attempt and for the breaker.
+ * What the end of an attempt means, decided once and here: for the batch, for the next attempt and for the breaker.
  *
  * Pure: the table in test/deliver/classify.test.ts is the whole of it.
  */

@@ -3,13 +3,16 @@
  * and the next after a while with the number of those in between: an upstream that is down must not fill the disk.
  */
 import type { Logger } from "pino";
+import type { Batch } from "./batch.ts";
 import type { BreakerState } from "./breaker.ts";
+import { isRedirect } from "./classify.ts";
+import type { AttemptEnd } from "./classify.ts";
 import { formatMs } from "./cleanText.ts";
 import type { BreakerOptions } from "./options.ts";
-import type { Parcel } from "../wire/parcel.ts";
 
 const QUIET_MS = 60_000;
 
+type SentBatch = Pick<Batch, "parcels" | "body" | "series" | "attempts">;
 type Trouble = "retry" | "redirect" | "refusal";
 
 export class DeliveryLog {
@@ -26,27 +29,33 @@ export class DeliveryLog {
     this.#now = now;
   }
 
-  delivered(parcel: Parcel, attempt: number): void {
-    this.#logger.debug(`${this.#subject()} took ${describe(parcel)}, attempt ${attempt}`);
+  delivered(batch: SentBatch): void {
+    if (!this.#logger.isLevelEnabled("debug")) return; // the line would cost more than all else
+    this.#logger.debug(`${this.#subject()} took ${describe(batch)}`);
   }
 
-  /** The data of the parcel is lost unless its sender mends it. */
-  refused(parcel: Parcel, attempt: number, status: number, reply: string): void {
+  /** The data of a parcel is lost unless its sender mends it; which of several it is about is found out first. */
+  refused(batch: SentBatch, status: number, reply: string): void {
     const words = reply === "" ? "" : `: ${reply}`;
-    const what = `${this.#subject()}: ${status} for ${describe(parcel)}, attempt ${attempt}`;
-    this.#report("error", "refusal", `${what}; refused, its sender is told${words}`);
+    const what = `${this.#subject()}: ${status} for ${describe(batch)}`;
+    const parcels = batch.parcels.length;
+    if (parcels === 1) this.#report("error", "refusal", `${what}; refused, its sender is told${words}`);
+    else this.#logger.debug(`${what}; its ${parcels} parcels are sent one by one${words}`);
   }
 
-  /** @param next what happens with the parcel now */
-  retry(parcel: Parcel, attempt: number, cause: string, next: string): void {
-    const what = `${this.#subject()}: ${cause} for ${describe(parcel)}, attempt ${attempt}`;
-    this.#report("warn", "retry", `${what}; ${next}`);
-  }
-
-  /** Nothing gets through until somebody mends the url, or what is behind it. */
-  redirected(parcel: Parcel, attempt: number, cause: string, next: string): void {
-    const what = `${this.#subject()}: ${cause}, for ${describe(parcel)}, attempt ${attempt}`;
-    this.#report("error", "redirect", `${what}; set url to where the receiver is; ${next}`);
+  /** @param waitMs until the next attempt; null if its senders keep all of it */
+  retry(batch: SentBatch, end: Extract<AttemptEnd, { kind: "retry" }>, waitMs: number | null): void {
+    const source = end.retryAfterMs === null ? "" : " (Retry-After)";
+    const next =
+      waitMs === null ? "its senders are told to come again" : `next attempt in ${formatMs(waitMs)}${source}`;
+    const what = `${this.#subject()}: ${end.cause}`;
+    if (isRedirect(end.status)) {
+      // Nothing gets through until somebody mends the url, or what is behind it.
+      const advice = "set url to where the receiver is";
+      this.#report("error", "redirect", `${what}, for ${describe(batch)}; ${advice}; ${next}`);
+    } else {
+      this.#report("warn", "retry", `${what} for ${describe(batch)}; ${next}`);
+    }
   }
 
   breakerChanged(state: BreakerState, options: BreakerOptions, lastCause: string): void {
@@ -65,10 +74,10 @@ export class DeliveryLog {
         }
         break;
       case "half_open":
-        this.#logger.debug(`${this.#subject()}: breaker half-open, one parcel is tried`);
+        this.#logger.debug(`${this.#subject()}: breaker half-open, one batch is tried`);
         break;
       case "closed":
-        this.#logger.info(`${this.#subject()}: breaker closed, parcels are sent again`);
+        this.#logger.info(`${this.#subject()}: breaker closed, batches are sent again`);
         break;
     }
   }
@@ -92,8 +101,8 @@ export class DeliveryLog {
   }
 }
 
-function describe(parcel: Parcel): string {
-  const bytes = parcel.body.byteLength;
+function describe({ body, series, attempts }: SentBatch): string {
+  const bytes = body.byteLength;
   const size = bytes < 1024 ? `${bytes} B` : `${Math.round(bytes / 1024)} KiB`;
-  return `a parcel of ${parcel.series} series (${size})`;
+  return `a batch of ${series} series (${size}), attempt ${attempts}`;
 }

@@ -29,6 +29,12 @@ export interface UpstreamOptions {
 }
 
 export interface DeliveryOptions {
+  /** Ordered queues with one request in flight each. */
+  readonly lanes: number;
+  /** Samples, histograms and exemplars in one request; a single parcel may exceed it. */
+  readonly maxSamplesPerSend: number;
+  /** How long an idle lane waits for company when it holds less than is worth a request. */
+  readonly batchSendDeadlineMs: number;
   /** Hard deadline of one attempt, from taking a connection to the end of the response. */
   readonly remoteTimeoutMs: number;
   /** Bounds of the fully jittered exponential backoff between attempts. */

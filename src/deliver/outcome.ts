@@ -5,3 +5,12 @@ export type ParcelOutcome =
   | { readonly kind: "refused"; readonly status: number; readonly reply: string }
   /** Not accepted in time: the sender still has it and should come again. `cause` is for a person. */
   | { readonly kind: "undelivered"; readonly cause: string; readonly retryAfterMs: number };
+
+export type Undelivered = Extract<ParcelOutcome, { kind: "undelivered" }>;
+
+/** How a parcel ended for the ledger: the upstream has it, or its sender keeps it. */
+export type Settlement = "delivered" | "refused";
+
+export function undelivered(cause: string, retryAfterMs: number): Undelivered {
+  return { kind: "undelivered", cause, retryAfterMs };
+}

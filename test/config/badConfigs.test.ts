@@ -5,7 +5,7 @@ import type { BadConfig } from "./badConfig.ts";
 const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]`;
 
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
-const KNOWN_AT_TOP = "want one of: listen, limits, shutdown, routes";
+const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, routes";
 
 const FILE: readonly BadConfig[] = [
   { name: "an empty file", yaml: "", problems: ["1:1: routes: missing; want a list of routes"] },
@@ -99,6 +99,14 @@ const LIMITS: readonly BadConfig[] = [
       "4:22: limits.max_decoded_bytes: want at most 1GiB, more would not fit into the buffers of one request; got 2GiB",
       "5:25: limits.max_label_name_bytes: want at least 1 byte; got 0",
       "6:26: limits.max_label_value_bytes: want a size as 32MiB, 64KiB or a number of bytes; got -1",
+    ],
+  },
+  {
+    name: "a decision table of nothing, and one that is too large",
+    yaml: [WITH_ROUTE, "memory: {decision_table_series: 0, decision_table_bytes: 3GiB}"].join("\n"),
+    problems: [
+      "2:33: memory.decision_table_series: want at least 1; got 0",
+      "2:58: memory.decision_table_bytes: want at most 2GiB, half of what the engine can address; got 3GiB",
     ],
   },
   {

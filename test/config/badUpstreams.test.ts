@@ -288,6 +288,16 @@ const DELIVERY: readonly BadConfig[] = [
     ],
   },
   {
+    name: "no lanes",
+    yaml: inRoute("delivery: {queue_config: {lanes: 0}}"),
+    problems: ["4:38: routes[0].delivery.queue_config.lanes: want at least 1; got 0"],
+  },
+  {
+    name: "more lanes than a receiver can do with",
+    yaml: inRoute("delivery: {queue_config: {lanes: 65}}"),
+    problems: ["4:38: routes[0].delivery.queue_config.lanes: want at most 64; got 65"],
+  },
+  {
     name: "codes that are retried anyway or never",
     yaml: inRoute("delivery: {retry_on: [404, 408, 429, 503, 302, 404]}"),
     problems: [
@@ -299,11 +309,11 @@ const DELIVERY: readonly BadConfig[] = [
     ],
   },
   {
-    name: "options of later versions in delivery",
-    yaml: inRoute("delivery: {ack: safe, queue_config: {lanes: 4}}"),
+    name: "options of later versions and of Prometheus in delivery",
+    yaml: inRoute("delivery: {ack: safe, queue_config: {max_shards: 4}}"),
     problems: [
       "4:16: routes[0].delivery.ack: unknown key; want one of: remote_timeout, queue_config, breaker, delivery_deadline, retry_on",
-      "4:42: routes[0].delivery.queue_config.lanes: unknown key; want one of: max_samples_per_send, min_backoff, max_backoff, retry_on_http_429",
+      "4:42: routes[0].delivery.queue_config.max_shards: unknown key; want one of: lanes, max_samples_per_send, batch_send_deadline, min_backoff, max_backoff, retry_on_http_429",
     ],
   },
 ];

@@ -38,6 +38,7 @@ const DEFAULTS: Config = {
     maxLabelValueBytes: 65536,
     bodyTimeoutMs: 15000,
   },
+  decisionTable: { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 },
   shutdown: { drainDelayMs: 5000, graceMs: 30000 },
   routes: [
     {
@@ -66,6 +67,9 @@ const DEFAULTS: Config = {
       ],
       delivery: {
         remoteTimeoutMs: 30000,
+        lanes: 1,
+        maxSamplesPerSend: 10000,
+        batchSendDeadlineMs: 20,
         minBackoffMs: 30,
         maxBackoffMs: 5000,
         retryOnHttp429: true,
@@ -73,7 +77,6 @@ const DEFAULTS: Config = {
         breaker: { consecutiveFailures: 5, resetAfterMs: 10000 },
         deliveryDeadlineMs: 10000,
       },
-      maxSamplesPerSend: 10000,
     },
   ],
 };
@@ -94,6 +97,7 @@ describe("a configuration of the least that is needed", () => {
     const yaml = `
 listen: 127.0.0.1:8080
 limits: {max_body_bytes: 32MiB, max_decoded_bytes: 32MiB, max_labels: 256, max_label_name_bytes: 1KiB, max_label_value_bytes: 64KiB, body_timeout: 15s}
+memory: {decision_table_series: 1000000, decision_table_bytes: 256MiB}
 shutdown: {drain_delay: 5s, grace: 30s}
 routes:
   - name: r
@@ -104,7 +108,7 @@ routes:
       - {name: b, url: "http://b/w"}
     delivery:
       remote_timeout: 30s
-      queue_config: {max_samples_per_send: 10000, min_backoff: 30ms, max_backoff: 5s, retry_on_http_429: true}
+      queue_config: {lanes: 1, max_samples_per_send: 10000, batch_send_deadline: 20ms, min_backoff: 30ms, max_backoff: 5s, retry_on_http_429: true}
       breaker: {consecutive_failures: 5, reset_after: 10s}
       delivery_deadline: 10s
       retry_on: []
@@ -287,13 +291,15 @@ describe("an upstream", () => {
 
 describe("delivery", () => {
   it("takes all its options", () => {
-    const { delivery, maxSamplesPerSend } = loadRoute(
+    const { delivery } = loadRoute(
       "delivery: {remote_timeout: 1m, delivery_deadline: 1h30m, retry_on: [404, 409], breaker: {consecutive_failures: 1, reset_after: 250ms}, " +
-        "queue_config: {max_samples_per_send: 1, min_backoff: 1s, max_backoff: 1s, retry_on_http_429: false}}",
+        "queue_config: {lanes: 64, max_samples_per_send: 1, batch_send_deadline: 0s, min_backoff: 1s, max_backoff: 1s, retry_on_http_429: false}}",
     );
-    expect(maxSamplesPerSend).toBe(1);
     expect(delivery).toEqual({
       remoteTimeoutMs: 60000,
+      lanes: 64,
+      maxSamplesPerSend: 1,
+      batchSendDeadlineMs: 0,
       minBackoffMs: 1000,
       maxBackoffMs: 1000,
       retryOnHttp429: false,
@@ -306,6 +312,13 @@ describe("delivery", () => {
   it("is warned about a deadline that leaves no time to try again", () => {
     load(`routes: [{name: r, ${UPSTREAMS}, delivery: {delivery_deadline: 30ms}}]`, [
       "f.yaml:1:123: warning: routes[0].delivery.delivery_deadline: not longer than min_backoff 30ms: nothing may be tried again before the sender is answered",
+    ]);
+  });
+
+  it("is warned about parcels that wait for company until their deadline", () => {
+    const queue = "queue_config: {batch_send_deadline: 1s}";
+    load(`routes: [{name: r, ${UPSTREAMS}, delivery: {delivery_deadline: 1s, ${queue}}}]`, [
+      "f.yaml:1:123: warning: routes[0].delivery.delivery_deadline: not longer than batch_send_deadline 1s: what waits that long for company is not sent",
     ]);
   });
 });

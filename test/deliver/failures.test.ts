@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { ParcelOutcome } from "../../src/deliver/outcome.ts";
-import { SenderUnderTest, makeParcel } from "./senderUnderTest.ts";
+import { makeParcel, numbersIn } from "./parcels.ts";
+import { SenderUnderTest } from "./senderUnderTest.ts";
 import type { Settings } from "./senderUnderTest.ts";
 import {
   StubUpstream,
@@ -290,15 +291,14 @@ describe("an upstream that answers with", () => {
       `http://127.0.0.1:${stub.port}/api/v1/write`,
       delivery === undefined ? {} : { delivery },
     );
-    const parcel = makeParcel();
-
-    const outcomes = await test.sender.deliver([parcel], Date.now() + 5_000);
+    const outcomes = await test.deliver([makeParcel()], Date.now() + 5_000);
 
     expect(outcomes.map(({ kind }) => kind)).toEqual([outcome]);
     expect(test.attempts).toEqual(attempts);
     expect(stub.requests).toHaveLength(attempts.length);
-    for (const request of stub.requests) expect(request.body.equals(parcel.body)).toBe(true);
-    expect(test.settled).toEqual(new Map([[parcel, [outcome === "delivered" ? "delivered" : "refused"]]]));
+    for (const { body } of stub.requests) expect(numbersIn(body)).toEqual([512]);
+    expect(test.settled.total("delivered").parcels).toBe(outcome === "delivered" ? 1 : 0);
+    expect(test.settled.total("refused").parcels).toBe(outcome === "delivered" ? 0 : 1);
     if (reply !== undefined) {
       expect(outcomes).toEqual([
         expect.objectContaining({
@@ -314,8 +314,7 @@ describe("an upstream that is not there", () => {
   it("is tried until the deadline, and the cause is told", async () => {
     const port = await closedPort();
     test = new SenderUnderTest(`http://127.0.0.1:${port}/`);
-    const parcel = makeParcel();
-    const outcomes = await test.sender.deliver([parcel], Date.now() + 100);
+    const outcomes = await test.deliver([makeParcel()], Date.now() + 100);
     expect(outcomes).toEqual([
       {
         kind: "undelivered",
@@ -324,7 +323,7 @@ describe("an upstream that is not there", () => {
       },
     ]);
     expect(test.attempts.length).toBeGreaterThan(1);
-    expect(test.settled).toEqual(new Map([[parcel, ["refused"]]]));
+    expect(test.settled.total("refused")).toEqual({ parcels: 1, samples: 512 });
   });
 });
 
@@ -338,7 +337,7 @@ describe("Retry-After", () => {
     stub = await StubUpstream.start([answer(503, "", { "Retry-After": value() })]);
     test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`);
     const startedAt = Date.now();
-    const [outcome] = await test.sender.deliver([makeParcel()], startedAt + 20_000);
+    const [outcome] = await test.deliver([makeParcel()], startedAt + 20_000);
     expect(Date.now() - startedAt).toBeLessThan(5_000);
     if (outcome?.kind !== "undelivered") throw new Error("undelivered was wanted");
     expect(outcome.retryAfterMs).toBeGreaterThanOrEqual(least);
@@ -349,13 +348,13 @@ describe("Retry-After", () => {
     stub = await StubUpstream.start([answer(429, "", { "Retry-After": "1" }), OK]);
     test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`);
     const startedAt = Date.now();
-    const [outcome] = await test.sender.deliver([makeParcel(512, 40 * 1024)], startedAt + 20_000);
+    const [outcome] = await test.deliver([makeParcel(512, 40 * 1024)], startedAt + 20_000);
     expect(outcome).toEqual({ kind: "delivered" });
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
     expect(test.log("warn")).toMatchObject([
       {
         level: "warn",
-        msg: "upstream vmagent-2: 429 for a parcel of 512 series (40 KiB), attempt 1; next attempt in 1.0 s (Retry-After)",
+        msg: "upstream vmagent-2: 429 for a batch of 512 series (40 KiB), attempt 1; next attempt in 1.0 s (Retry-After)",
       },
     ]);
   });
@@ -366,7 +365,7 @@ describe("an upstream that refuses and does not finish saying why", () => {
     stub = await StubUpstream.start([raw("HTTP/1.1 400 Bad\r\nContent-Length: 10\r\n\r\nabc")]);
     test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`);
     const startedAt = Date.now();
-    const outcomes = await test.sender.deliver([makeParcel()], startedAt + 10_000);
+    const outcomes = await test.deliver([makeParcel()], startedAt + 10_000);
     expect(outcomes).toEqual([{ kind: "refused", status: 400, reply: "abc" }]);
     expect(Date.now() - startedAt).toBeLessThan(5_000);
   });
@@ -381,8 +380,10 @@ describe("an upstream whose 2xx body has no end", () => {
     };
     stub = await StubUpstream.start([watched]);
     test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`);
-    const outcomes = await test.sender.deliver([makeParcel(), makeParcel()], Date.now() + 5_000);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["delivered", "delivered"]);
+    for (let call = 0; call < 3; call += 1) {
+      expect(await test.deliver([makeParcel()], Date.now() + 5_000)).toEqual([{ kind: "delivered" }]);
+    }
+    expect(closed).toHaveLength(3);
     await Promise.all(closed);
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { UpstreamOptions } from "../../src/deliver/options.ts";
-import { SenderUnderTest, makeParcel } from "./senderUnderTest.ts";
+import { makeParcel, numbersIn } from "./parcels.ts";
+import { SenderUnderTest } from "./senderUnderTest.ts";
 import { StubUpstream, answer } from "./stubUpstream.ts";
 import type { Act, ReceivedRequest } from "./stubUpstream.ts";
 
@@ -13,7 +14,7 @@ afterEach(async () => {
 
 async function requestTo(path: string, upstream: Partial<UpstreamOptions> = {}): Promise<ReceivedRequest> {
   await start(answer(204), path, upstream);
-  expect(await test.sender.deliver([makeParcel()], Date.now() + 5_000)).toEqual([{ kind: "delivered" }]);
+  expect(await test.deliver([makeParcel()], Date.now() + 5_000)).toEqual([{ kind: "delivered" }]);
   const [request] = stub.requests;
   if (request === undefined) throw new Error("nothing was received");
   return request;
@@ -66,9 +67,12 @@ describe("a request to an upstream", () => {
 
   it("uses connections again", async () => {
     await start(answer(200, "ok"), "/", {});
-    const parcels = Array.from({ length: 20 }, (_, index) => makeParcel(index));
-    await test.sender.deliver(parcels, Date.now() + 5_000);
-    expect(stub.requests.map(({ body }) => body[0])).toEqual(parcels.map(({ series }) => series));
+    for (let call = 0; call < 20; call += 1) {
+      await test.deliver([makeParcel(call)], Date.now() + 5_000);
+    }
+    expect(stub.requests.flatMap(({ body }) => numbersIn(body))).toEqual(
+      Array.from({ length: 20 }).map((_, call) => call),
+    );
     // Not one: a connection is free again a moment after its answer was there.
     expect(stub.openConnections).toBeLessThanOrEqual(2);
   });
@@ -91,7 +95,7 @@ describe("secrets, when the upstream repeats them", () => {
       answer(302, "", { Location: `/login/${secret}`, "Retry-After": "60" }),
     ]) {
       await start(act, "/", { auth });
-      const outcomes = await test.sender.deliver([makeParcel()], Date.now() + 5_000);
+      const outcomes = await test.deliver([makeParcel()], Date.now() + 5_000);
       const shown = test.logText() + JSON.stringify(outcomes);
       expect(shown).toContain("<secret>");
       expect(shown).not.toContain(secret);
@@ -106,7 +110,7 @@ describe("secrets, when the upstream repeats them", () => {
     await start(answer(400, "got key-1234 and token-5678"), "/write?token=token-5678", {
       headers: { "X-Api-Key": "key-1234" },
     });
-    const outcomes = await test.sender.deliver([makeParcel()], Date.now() + 5_000);
+    const outcomes = await test.deliver([makeParcel()], Date.now() + 5_000);
     expect(outcomes).toMatchObject([{ kind: "refused", reply: "got <secret> and <secret>" }]);
     expect(test.logText()).not.toMatch(/1234|5678/);
   });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Parcel } from "../../src/wire/parcel.ts";
-import { SenderUnderTest, makeParcel } from "./senderUnderTest.ts";
+import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
+import { SenderUnderTest } from "./senderUnderTest.ts";
 import type { Settings } from "./senderUnderTest.ts";
 import { HeldAnswers, StubUpstream, answer, blackHole } from "./stubUpstream.ts";
 import type { Act } from "./stubUpstream.ts";
@@ -21,122 +22,166 @@ async function start(script: Act[], settings: Settings = {}): Promise<void> {
   test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`, settings);
 }
 
-function deliver(parcels: readonly Parcel[], forMs: number) {
-  return test.sender.deliver(parcels, Date.now() + forMs);
+function deliver(parcels: readonly Parcel[], forMs: number, lane = 0) {
+  return test.deliver(parcels, Date.now() + forMs, lane);
 }
 
 async function kindsOf(outcomes: ReturnType<typeof deliver>): Promise<string[]> {
   return (await outcomes).map(({ kind }) => kind);
 }
 
-/** How each parcel was settled; one that was not, or twice, shows. */
-function settledAs(parcels: readonly Parcel[]): string[] {
-  return parcels.map((parcel) => (test.settled.get(parcel) ?? ["not"]).join(" and "));
+/** The numbers of the parcels in each request. */
+function received(): number[][] {
+  return stub.requests.map(({ body }) => numbersIn(body));
 }
 
-function makeParcels(count: number): Parcel[] {
-  return Array.from({ length: count }, (_, index) => makeParcel(index + 1));
-}
-
-describe("parcels of one call", () => {
-  it("arrive one after another, in order, each before the next is sent", async () => {
+describe("parcels of many calls", () => {
+  it("gather while a request is in flight, and share the next", async () => {
     const held = new HeldAnswers();
     await start([held.act]);
-    const parcels = makeParcels(3);
-    const kinds = kindsOf(deliver(parcels, LONG_MS));
-    for (let count = 1; count <= 3; count += 1) {
-      await expect.poll(() => held.count).toBe(1);
-      expect(stub.requests.map(({ body }) => body[0])).toEqual([1, 2, 3].slice(0, count));
-      held.answerAll(204);
-    }
-    expect(await kinds).toEqual(["delivered", "delivered", "delivered"]);
-    expect(settledAs(parcels)).toEqual(["delivered", "delivered", "delivered"]);
-  });
-
-  it("are not tried behind one that is undelivered", async () => {
-    await start([OK, BACK_LATER, OK]);
-    const parcels = makeParcels(4);
-    expect(await kindsOf(deliver(parcels, 5_000))).toEqual([
-      "delivered",
-      "undelivered",
-      "undelivered",
-      "undelivered",
+    const parcels = makeParcels(6);
+    const calls = [deliver(parcels.slice(0, 2), LONG_MS)];
+    await expect.poll(() => held.count).toBe(1);
+    for (const parcel of parcels.slice(2)) calls.push(deliver([parcel], LONG_MS));
+    held.answerAll(204);
+    await expect.poll(() => held.count).toBe(1);
+    held.answerAll(204);
+    expect((await Promise.all(calls)).flat()).toEqual(Array(6).fill({ kind: "delivered" }));
+    expect(received()).toEqual([
+      [1, 2],
+      [3, 4, 5, 6],
     ]);
-    expect(stub.requests).toHaveLength(2);
-    expect(settledAs(parcels)).toEqual(["delivered", "refused", "refused", "refused"]);
+    expect(test.settled.of(parcels)).toEqual(Array(6).fill("delivered"));
+    expect(test.attempts).toEqual(["delivered", "delivered"]);
   });
 
-  it("go on behind one that is refused", async () => {
-    await start([OK, answer(400, "bad"), OK]);
-    const parcels = makeParcels(3);
-    expect(await deliver(parcels, 5_000)).toEqual([
-      { kind: "delivered" },
-      { kind: "refused", status: 400, reply: "bad" },
-      { kind: "delivered" },
-    ]);
-    expect(settledAs(parcels)).toEqual(["delivered", "refused", "delivered"]);
-  });
-
-  it("can be none", async () => {
+  it("can be none, which is answered after the call", async () => {
     await start([OK]);
-    expect(await deliver([], 5_000)).toEqual([]);
+    let answered = false;
+    test.sender.deliver(0, [], Date.now(), () => {
+      answered = true;
+    });
+    expect(answered).toBe(false);
+    await expect.poll(() => answered).toBe(true);
+  });
+
+  it("wait for company, and are sent in every lane when the sender is flushed", async () => {
+    await start([OK], { delivery: { lanes: 3, batchSendDeadlineMs: LONG_MS } });
+    const parcels = makeParcels(4);
+    const calls = [0, 1, 2].map((lane) => kindsOf(deliver(parcels.slice(lane, lane + 1), LONG_MS, lane)));
+    calls.push(kindsOf(deliver(parcels.slice(3), LONG_MS, 1)));
+    test.sender.flush();
+    await Promise.all(calls);
+    expect(received().sort()).toEqual([[1], [2, 4], [3]]);
+    expect(test.settled.of(parcels)).toEqual(Array(4).fill("delivered"));
+  });
+
+  it("have their order within a lane, whatever the upstream answers", async () => {
+    const answers = [204, 503, 204, 400, 429, 500].map((status) => answer(status));
+    const script = Array.from({ length: 40 }, (_, index) => answers[index % answers.length] ?? OK);
+    await start([...script, OK], { delivery: { maxSamplesPerSend: 40 } });
+    const parcels = Array.from({ length: 60 }, (_, index) => makeParcel(index + 1));
+    const calls = parcels.map((parcel) => deliver([parcel], LONG_MS));
+    const outcomes = (await Promise.all(calls)).flat();
+
+    const stored = stub.requests.flatMap(({ body }, index) =>
+      test.attempts[index] === "delivered" ? numbersIn(body) : [],
+    );
+    const delivered = parcels.filter((_, index) => outcomes[index]?.kind === "delivered");
+    expect(stored).toEqual(delivered.map(({ series }) => series));
+    expect(outcomes.filter(({ kind }) => kind === "undelivered")).toEqual([]);
+    expect(test.settled.total("delivered").parcels).toBe(delivered.length);
+    expect(test.settled.total("refused").parcels).toBe(60 - delivered.length);
   });
 });
 
-describe("calls side by side", () => {
-  it("do not wait for each other", async () => {
+describe("a batch that is refused", () => {
+  it("is sent parcel by parcel: the sender of the bad one hears of it, all others are delivered once", async () => {
+    const bad = 7;
+    const first = new HeldAnswers();
+    const judge: Act = (response, socket) => {
+      const isBad = received().slice(-1).flat().includes(bad);
+      (isBad ? answer(400, "out of order") : OK)(response, socket);
+    };
+    await start([first.act, judge]);
+    const opener = deliver([makeParcel(500)], LONG_MS);
+    await expect.poll(() => first.count).toBe(1);
+    const parcels = makeParcels(10);
+    const calls = parcels.map((parcel) => deliver([parcel], LONG_MS));
+    first.answerAll(204);
+
+    const outcomes = (await Promise.all(calls)).flat();
+    expect(outcomes).toEqual(
+      parcels.map(({ series }) =>
+        series === bad ? { kind: "refused", status: 400, reply: "out of order" } : { kind: "delivered" },
+      ),
+    );
+    await opener;
+    expect(received().slice(1)).toEqual([
+      parcels.map(({ series }) => series),
+      ...parcels.map(({ series }) => [series]),
+    ]);
+    expect(test.settled.of(parcels)).toEqual(
+      parcels.map(({ series }) => (series === bad ? "refused" : "delivered")),
+    );
+    expect(test.log("error").map(({ msg }) => msg)).toEqual([
+      expect.stringContaining("400 for a batch of 7 series"),
+    ]);
+  });
+});
+
+describe("lanes", () => {
+  it("do not wait for each other, and have one connection each", async () => {
     const held = new HeldAnswers();
-    await start([held.act, OK]);
-    const slow = kindsOf(deliver(makeParcels(1), LONG_MS));
-    await expect.poll(() => held.count).toBe(1);
-    expect(await kindsOf(deliver(makeParcels(1), LONG_MS))).toEqual(["delivered"]);
+    await start([held.act], { delivery: { lanes: 4 } });
+    const parcels = makeParcels(8);
+    const calls = parcels.map((parcel, index) => kindsOf(deliver([parcel], LONG_MS, index % 4)));
+    await expect.poll(() => held.count).toBe(4);
+    expect(stub.openConnections).toBe(4);
     held.answerAll(204);
-    expect(await slow).toEqual(["delivered"]);
+    await expect.poll(() => held.count).toBe(4);
+    held.answerAll(204);
+    expect((await Promise.all(calls)).flat()).toEqual(Array(8).fill("delivered"));
+    expect(received().slice(4).sort()).toEqual([[5], [6], [7], [8]]);
   });
 
-  it("share at most 64 connections, and all get through", async () => {
+  it("leave a connection for metadata", async () => {
     const held = new HeldAnswers();
-    await start([held.act]);
-    const calls = makeParcels(70).map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
-    await expect.poll(() => held.count).toBe(64);
-    expect(stub.openConnections).toBe(64);
+    await start([held.act, held.act, OK], { delivery: { lanes: 2 } });
+    const calls = [0, 1].map((lane) => deliver([makeParcel()], LONG_MS, lane));
+    await expect.poll(() => held.count).toBe(2);
+    expect(await test.sender.deliverMetadata(new Uint8Array([1]))).toBe(true);
     held.answerAll(204);
-    await expect.poll(() => held.count).toBe(6);
-    held.answerAll(204);
-    expect((await Promise.all(calls)).flat()).toEqual(Array<string>(70).fill("delivered"));
+    await Promise.all(calls);
   });
 
-  it("time out while they wait for a connection as anywhere else", async () => {
-    await start([blackHole], {
-      delivery: { remoteTimeoutMs: 300, minBackoffMs: LONG_MS, maxBackoffMs: LONG_MS },
-      random: () => 0.9,
-    });
-    const parcels = makeParcels(66);
-    const calls = parcels.map((parcel) => deliver([parcel], 5_000));
-    for (const [outcome] of await Promise.all(calls)) {
-      expect(outcome).toMatchObject({ kind: "undelivered", cause: "no answer within 300 ms" });
-    }
-    expect(Math.max(...test.durationsMs)).toBeLessThan(2_000);
-    expect(new Set(settledAs(parcels))).toEqual(new Set(["refused"]));
+  it("are those of the options, another is a bug", async () => {
+    await start([OK], { delivery: { lanes: 2 } });
+    expect(() => {
+      test.sender.deliver(2, makeParcels(1), Date.now() + LONG_MS, () => undefined);
+    }).toThrow("bug: lane 2 of 2");
   });
 });
 
 describe("a Retry-After", () => {
-  it("speaks for the upstream: until it is over no other parcel is tried either", async () => {
-    await start([BACK_LATER, OK]);
+  it("speaks for the upstream: until it is over nothing else is tried, in no lane", async () => {
+    await start([BACK_LATER, OK], { delivery: { lanes: 2 } });
     expect(await kindsOf(deliver(makeParcels(1), 1_000))).toEqual(["undelivered"]);
-    const [outcome] = await deliver(makeParcels(1), 1_000);
-    if (outcome?.kind !== "undelivered") throw new Error("undelivered was wanted");
-    expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
+    for (const lane of [0, 1]) {
+      const [outcome] = await deliver(makeParcels(1), 1_000, lane);
+      if (outcome?.kind !== "undelivered") throw new Error("undelivered was wanted");
+      expect(outcome.cause).toBe("503");
+      expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
+    }
     expect(stub.requests).toHaveLength(1);
   });
 
   it("that is over lets all through", async () => {
-    await start([answer(429, "", { "Retry-After": "1" }), OK]);
+    await start([answer(429, "", { "Retry-After": "1" }), OK], { delivery: { lanes: 5 } });
     const parcels = makeParcels(5);
-    const calls = parcels.map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
-    expect((await Promise.all(calls)).flat()).toEqual(Array<string>(5).fill("delivered"));
-    expect(settledAs(parcels)).toEqual(Array<string>(5).fill("delivered"));
+    const calls = parcels.map((parcel, lane) => kindsOf(deliver([parcel], LONG_MS, lane)));
+    expect((await Promise.all(calls)).flat()).toEqual(Array(5).fill("delivered"));
+    expect(test.settled.of(parcels)).toEqual(Array(5).fill("delivered"));
   });
 });
 
@@ -152,15 +197,17 @@ describe("the deadline", () => {
       const held = new HeldAnswers();
       await start([held.act]);
       const parcels = makeParcels(2);
-      const outcomes = await deliver(parcels, 50);
-      expect(outcomes).toMatchObject([
+      const first = deliver(parcels.slice(0, 1), 50);
+      const second = deliver(parcels.slice(1), 50);
+      expect([await first, await second].flat()).toMatchObject([
         { kind: "undelivered", cause: "no answer to attempt 1 by the deadline" },
-        { kind: "undelivered" },
+        { kind: "undelivered", cause: "no attempt could start before the deadline" },
       ]);
-      expect(settledAs(parcels)).toEqual(["not", "refused"]);
+      expect(test.settled.of(parcels)).toEqual(["not", "refused"]);
 
+      await expect.poll(() => held.count).toBe(1);
       held.answerAll(status);
-      await expect.poll(() => settledAs(parcels)).toEqual([settled, "refused"]);
+      await expect.poll(() => test.settled.of(parcels)).toEqual([settled, "refused"]);
       expect(test.attempts).toHaveLength(1);
       expect(stub.requests).toHaveLength(1);
     },
@@ -171,17 +218,21 @@ describe("the deadline", () => {
     const parcels = makeParcels(1);
     expect(await kindsOf(deliver(parcels, 20))).toEqual(["undelivered"]);
     expect(test.attempts).toEqual([]);
-    await expect.poll(() => settledAs(parcels)).toEqual(["refused"]);
+    await expect.poll(() => test.settled.of(parcels)).toEqual(["refused"]);
     expect(test.attempts).toEqual(["retry"]);
     expect(test.durationsMs[0]).toBeGreaterThanOrEqual(140);
   });
 
-  it("lets no attempt begin once it is over", async () => {
-    await start([OK]);
-    const parcels = makeParcels(2);
-    expect(await kindsOf(deliver(parcels, 0))).toEqual(["undelivered", "undelivered"]);
-    expect(settledAs(parcels)).toEqual(["refused", "refused"]);
-    expect(stub.requests).toEqual([]);
+  it("has what is sent again wait behind the attempt that is still under way", async () => {
+    const held = new HeldAnswers();
+    await start([held.act, OK]);
+    expect(await kindsOf(deliver([makeParcel(1)], 20))).toEqual(["undelivered"]);
+    const again = kindsOf(deliver([makeParcel(1)], LONG_MS));
+    await expect.poll(() => held.count).toBe(1);
+    expect(stub.requests).toHaveLength(1);
+    held.answerAll(204);
+    expect(await again).toEqual(["delivered"]);
+    expect(received()).toEqual([[1], [1]]);
   });
 
   it("is not waited for when the next attempt would come after it", async () => {
@@ -206,12 +257,10 @@ describe("the breaker of a sender", () => {
       random: () => 0,
       ...settings,
     });
-    const parcels = makeParcels(1);
-    const outcomes = await deliver(parcels, LONG_MS);
-    expect(outcomes).toMatchObject([
+    expect(await deliver([makeParcel()], LONG_MS)).toMatchObject([
       { kind: "undelivered", cause: "breaker open, last failure: 500 (full)" },
     ]);
-    expect(settledAs(parcels)).toEqual(["refused"]);
+    expect(test.settled.total("refused")).toEqual({ parcels: 1, samples: 512 });
   }
 
   it("opens after failures in a row; then nothing is sent and the answer is there at once", async () => {
@@ -240,46 +289,67 @@ describe("the breaker of a sender", () => {
     expect(outcome.retryAfterMs).toBeLessThanOrEqual(25_000);
   });
 
-  it("sends those away who wait for their next attempt when it opens", async () => {
-    await start([answer(500)], {
-      delivery: { minBackoffMs: LONG_MS / 2, maxBackoffMs: LONG_MS / 2 },
+  it("gives back what waits in any lane when it opens, for company or for another attempt", async () => {
+    const held = new HeldAnswers();
+    await start([answer(500), held.act], {
+      delivery: {
+        lanes: 3,
+        minBackoffMs: LONG_MS / 2,
+        maxBackoffMs: LONG_MS / 2,
+        batchSendDeadlineMs: LONG_MS,
+      },
       breaker: { consecutiveFailures: 2, resetAfterMs: 20_000 },
       random: () => 0.9,
     });
-    const waiting = makeParcels(1);
-    const early = deliver(waiting, LONG_MS);
+    const parcels = makeParcels(3);
+    const early = deliver(parcels.slice(0, 1), LONG_MS, 0);
+    test.sender.flush();
     await expect.poll(() => test.attempts).toHaveLength(1);
-    await deliver(makeParcels(1), LONG_MS);
-    expect(await early).toMatchObject([{ kind: "undelivered", cause: "breaker open, last failure: 500" }]);
-    expect(settledAs(waiting)).toEqual(["refused"]);
+    const company = deliver(parcels.slice(1, 2), LONG_MS, 1);
+    const last = deliver([makeParcel()], LONG_MS, 2);
+    await expect.poll(() => held.count).toBe(1);
+    const behind = deliver(parcels.slice(2), LONG_MS, 2);
+    held.answerAll(500);
+    for (const outcomes of [await early, await company, await last, await behind]) {
+      expect(outcomes).toMatchObject([{ kind: "undelivered", cause: "breaker open, last failure: 500" }]);
+    }
+    expect(test.settled.of(parcels)).toEqual(Array(3).fill("refused"));
+    expect(stub.requests).toHaveLength(2);
   });
 
-  it("lets one parcel through when half-open; the others wait and follow", async () => {
+  it("lets one batch through when half-open; other lanes wait and follow", async () => {
     const held = new HeldAnswers();
-    await open([held.act, OK]);
+    await open([held.act, OK], { delivery: { lanes: 4 } });
     await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
-    const parcels = makeParcels(10);
-    const calls = parcels.map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
+    const parcels = makeParcels(12);
+    const calls = parcels.map((parcel, index) => kindsOf(deliver([parcel], LONG_MS, index % 4)));
     await expect.poll(() => held.count).toBe(1);
     expect(stub.requests).toHaveLength(4);
 
     held.answerAll(204);
-    expect((await Promise.all(calls)).flat()).toEqual(Array<string>(10).fill("delivered"));
-    expect(settledAs(parcels)).toEqual(Array<string>(10).fill("delivered"));
+    expect((await Promise.all(calls)).flat()).toEqual(Array(12).fill("delivered"));
+    expect(test.settled.of(parcels)).toEqual(Array(12).fill("delivered"));
+    expect(received().slice(3)[0]).toEqual([1]);
+    expect(received().slice(4).sort()).toEqual([
+      [2, 6, 10],
+      [3, 7, 11],
+      [4, 8, 12],
+      [5, 9],
+    ]);
     expect(test.breakerStates).toEqual(["open", "half_open", "closed"]);
     expect(test.log("info").map(({ msg }) => msg)).toContain(
-      "upstream vmagent-2: breaker closed, parcels are sent again",
+      "upstream vmagent-2: breaker closed, batches are sent again",
     );
   });
 
   it("answers those who wait while half-open by their deadline", async () => {
-    await open([blackHole]);
+    await open([blackHole], { delivery: { lanes: 2 } });
     await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
     const parcels = makeParcels(2);
-    const [trial, waiting] = parcels.map((parcel) => kindsOf(deliver([parcel], 60)));
+    const [trial, waiting] = parcels.map((parcel, lane) => kindsOf(deliver([parcel], 60, lane)));
     expect(await waiting).toEqual(["undelivered"]);
     expect(await trial).toEqual(["undelivered"]);
-    expect(settledAs(parcels)).toEqual(["not", "refused"]);
+    expect(test.settled.of(parcels)).toEqual(["not", "refused"]);
   });
 
   it("comes out of half-open when the upstream hangs, and closes when it answers again", async () => {
@@ -309,20 +379,24 @@ describe("the breaker of a sender", () => {
     expect(test.breakerStates).toEqual([]);
   });
 
-  it("closes when the one parcel is refused, for that is an answer", async () => {
+  it("closes when the one batch is refused, for that is an answer", async () => {
     await open([answer(400), OK]);
     await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
-    expect(await kindsOf(deliver(makeParcels(2), LONG_MS))).toEqual(["refused", "delivered"]);
+    expect(await kindsOf(deliver(makeParcels(2), LONG_MS))).toEqual(["delivered", "delivered"]);
     expect(test.breakerStates).toEqual(["open", "half_open", "closed"]);
+    expect(received().slice(3)).toEqual([[1, 2], [1], [2]]);
   });
 
   it("takes no notice of attempts that began before it opened and fail after", async () => {
     const held = new HeldAnswers();
     const trial = new HeldAnswers();
-    await start([held.act, held.act, answer(500), answer(500), answer(500), trial.act, OK], { breaker });
-    const early = [deliver(makeParcels(1), LONG_MS), deliver(makeParcels(1), LONG_MS)];
+    await start([held.act, held.act, answer(500), answer(500), answer(500), trial.act, OK], {
+      breaker,
+      delivery: { lanes: 3 },
+    });
+    const early = [deliver(makeParcels(1), LONG_MS, 0), deliver(makeParcels(1), LONG_MS, 1)];
     await expect.poll(() => held.count).toBe(2);
-    await deliver(makeParcels(1), LONG_MS);
+    await deliver(makeParcels(1), LONG_MS, 2);
     await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
 
     held.answerAll(500);
@@ -337,74 +411,102 @@ describe("the breaker of a sender", () => {
 });
 
 describe("closing a sender", () => {
-  it("sends those away who wait for their next attempt, at once", async () => {
+  it("gives back at once what waits for another attempt, and what waits behind it", async () => {
     await start([BACK_LATER]);
-    const parcels = makeParcels(2);
-    const outcomes = deliver(parcels, LONG_MS);
+    const parcels = makeParcels(3);
+    const first = deliver(parcels.slice(0, 2), LONG_MS);
     await expect.poll(() => test.attempts).toHaveLength(1);
+    const second = deliver(parcels.slice(2), LONG_MS);
     await test.sender.close(Date.now() + LONG_MS);
-    expect(settledAs(parcels)).toEqual(["refused", "refused"]);
-    expect(await outcomes).toMatchObject([
-      { kind: "undelivered", cause: "the gateway is shutting down" },
-      { kind: "undelivered", cause: "the gateway is shutting down" },
-    ]);
+    expect(test.settled.of(parcels)).toEqual(["refused", "refused", "refused"]);
+    expect([await first, await second].flat()).toMatchObject(
+      parcels.map(() => ({ kind: "undelivered", cause: "the gateway is shutting down" })),
+    );
+  });
+
+  it("gives back at once what waits for company", async () => {
+    await start([OK], { delivery: { batchSendDeadlineMs: LONG_MS } });
+    const kinds = kindsOf(deliver(makeParcels(2), LONG_MS));
+    await test.sender.close(Date.now() + LONG_MS);
+    expect(await kinds).toEqual(["undelivered", "undelivered"]);
+    expect(stub.requests).toEqual([]);
   });
 
   it("waits for the attempt under way, and begins no other", async () => {
     const held = new HeldAnswers();
     await start([held.act]);
     const parcels = makeParcels(2);
-    const kinds = kindsOf(deliver(parcels, LONG_MS));
+    const [first, second] = parcels.map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
     await expect.poll(() => held.count).toBe(1);
     const closed = test.sender.close(Date.now() + LONG_MS);
     held.answerAll(204);
     await closed;
-    expect(settledAs(parcels)).toEqual(["delivered", "refused"]);
-    expect(await kinds).toEqual(["delivered", "undelivered"]);
+    expect(test.settled.of(parcels)).toEqual(["delivered", "refused"]);
+    expect([await first, await second].flat()).toEqual(["delivered", "undelivered"]);
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  it("waits for the attempts of all lanes", async () => {
+    const [first, second] = [new HeldAnswers(), new HeldAnswers()];
+    await start([first.act, second.act], { delivery: { lanes: 2 } });
+    const calls = [0, 1].map((lane) => kindsOf(deliver([makeParcel()], LONG_MS, lane)));
+    await expect.poll(() => first.count + second.count).toBe(2);
+    const closed = test.sender.close(Date.now() + LONG_MS);
+    first.answerAll(204);
+    await Promise.race(calls);
+    second.answerAll(204);
+    await closed;
+    expect((await Promise.all(calls)).flat()).toEqual(["delivered", "delivered"]);
+  });
+
+  it("does not send the parcels of a batch one by one that is refused meanwhile", async () => {
+    const held = new HeldAnswers();
+    await start([held.act, OK]);
+    const parcels = makeParcels(2);
+    const kinds = kindsOf(deliver(parcels, LONG_MS));
+    await expect.poll(() => held.count).toBe(1);
+    const closed = test.sender.close(Date.now() + LONG_MS);
+    held.answerAll(400);
+    await closed;
+    expect(await kinds).toEqual(["undelivered", "undelivered"]);
+    expect(test.settled.of(parcels)).toEqual(["refused", "refused"]);
     expect(stub.requests).toHaveLength(1);
   });
 
   it("aborts at its deadline what is under way, answered already or not", async () => {
-    await start([blackHole]);
+    await start([blackHole], { delivery: { lanes: 2 } });
     const parcels = makeParcels(3);
     expect(await kindsOf(deliver(parcels.slice(0, 1), 20))).toEqual(["undelivered"]);
-    const kinds = kindsOf(deliver(parcels.slice(1), LONG_MS));
+    const kinds = kindsOf(deliver(parcels.slice(1), LONG_MS, 1));
     await expect.poll(() => stub.requests).toHaveLength(2);
     const startedAt = Date.now();
     await test.sender.close(startedAt + 50);
     expect(Date.now() - startedAt).toBeLessThan(5_000);
-    expect(settledAs(parcels)).toEqual(["refused", "refused", "refused"]);
+    expect(test.settled.of(parcels)).toEqual(["refused", "refused", "refused"]);
     expect(await kinds).toEqual(["undelivered", "undelivered"]);
     expect(test.attempts).toEqual(["retry", "retry"]);
     await expect.poll(() => stub.openConnections).toBe(0);
   });
 
-  it("ends half-open with its one parcel under way and others waiting", async () => {
-    await start([answer(500), blackHole], { breaker: { consecutiveFailures: 1, resetAfterMs: 30 } });
+  it("ends half-open with its one batch under way and other lanes waiting", async () => {
+    await start([answer(500), blackHole], {
+      breaker: { consecutiveFailures: 1, resetAfterMs: 30 },
+      delivery: { lanes: 3 },
+    });
     await deliver(makeParcels(1), LONG_MS);
     await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
     const parcels = makeParcels(3);
-    const calls = parcels.map((parcel) => kindsOf(deliver([parcel], LONG_MS)));
+    const calls = parcels.map((parcel, lane) => kindsOf(deliver([parcel], LONG_MS, lane)));
     await expect.poll(() => stub.requests).toHaveLength(2);
     await test.sender.close(Date.now() + 50);
-    expect(settledAs(parcels)).toEqual(["refused", "refused", "refused"]);
     expect((await Promise.all(calls)).flat()).toEqual(["undelivered", "undelivered", "undelivered"]);
+    expect(test.settled.total("refused").parcels).toBe(4);
     expect(test.breakerStates).toEqual(["open", "half_open"]);
-  });
-
-  it("ends attempts that wait for a connection", async () => {
-    await start([blackHole]);
-    const parcels = makeParcels(70);
-    const calls = parcels.map((parcel) => deliver([parcel], LONG_MS));
-    await expect.poll(() => stub.requests).toHaveLength(64);
-    await test.sender.close(Date.now());
-    await Promise.all(calls);
-    expect(new Set(settledAs(parcels))).toEqual(new Set(["refused"]));
   });
 
   it("closes idle connections, and those still sending a body that is not needed", async () => {
     await start([OK, (response) => response.writeHead(200).write("x")]);
-    await deliver(makeParcels(2), LONG_MS);
+    for (let call = 0; call < 2; call += 1) await deliver(makeParcels(1), LONG_MS);
     await test.sender.close(Date.now() + LONG_MS);
     await expect.poll(() => stub.openConnections).toBe(0);
   });
@@ -414,7 +516,7 @@ describe("closing a sender", () => {
     await Promise.all([test.sender.close(Date.now()), test.sender.close(Date.now())]);
     const parcels = makeParcels(2);
     expect(await kindsOf(deliver(parcels, LONG_MS))).toEqual(["undelivered", "undelivered"]);
-    expect(settledAs(parcels)).toEqual(["refused", "refused"]);
+    expect(test.settled.of(parcels)).toEqual(["refused", "refused"]);
     expect(await test.sender.deliverMetadata(new Uint8Array(8))).toBe(false);
     expect(stub.requests).toEqual([]);
   });
@@ -428,7 +530,7 @@ describe("metadata", () => {
     expect(await test.sender.deliverMetadata(body)).toBe(true);
     expect(stub.requests.map((request) => [...request.body])).toEqual([[1, 2, 3]]);
     expect(test.attempts).toEqual([]);
-    expect(test.settled.size).toBe(0);
+    expect(test.settled.total("delivered").parcels).toBe(0);
   });
 
   it("is sent once, whatever comes of it, and the breaker takes no notice", async () => {

@@ -2,8 +2,9 @@
 import { pino } from "pino";
 import type { BreakerState } from "../../src/deliver/breaker.ts";
 import type { BreakerOptions, DeliveryOptions, UpstreamOptions } from "../../src/deliver/options.ts";
-import type { Parcel } from "../../src/wire/parcel.ts";
+import type { ParcelOutcome, Settlement } from "../../src/deliver/outcome.ts";
 import { Sender } from "../../src/deliver/sender.ts";
+import type { ItemCounts, Parcel } from "../../src/wire/parcel.ts";
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -17,7 +18,11 @@ export interface Settings {
   readonly random?: () => number;
 }
 
-const DELIVERY: DeliveryOptions = {
+/** What waits goes at once. */
+export const DELIVERY: DeliveryOptions = {
+  lanes: 1,
+  maxSamplesPerSend: Number.MAX_SAFE_INTEGER,
+  batchSendDeadlineMs: 0,
   remoteTimeoutMs: 10_000,
   minBackoffMs: 1,
   maxBackoffMs: 5,
@@ -27,10 +32,35 @@ const DELIVERY: DeliveryOptions = {
   deliveryDeadlineMs: 10_000,
 };
 
+/** What was told to be settled. */
+export class Settlements {
+  readonly #told: { readonly end: Settlement; readonly parcels: number; readonly items: ItemCounts }[] = [];
+
+  add(end: Settlement, parcels: number, items: ItemCounts): void {
+    this.#told.push({ end, parcels, items });
+  }
+
+  /** How each parcel of makeParcels() was settled; one that was not, or twice, shows. */
+  of(parcels: readonly Parcel[]): string[] {
+    return parcels.map(({ items: { exemplars: bit } }) => {
+      const told = this.#told.filter(({ items }) => Math.floor(items.exemplars / bit) % 2 === 1);
+      return told.length === 0 ? "not" : told.map(({ end }) => end).join(" and ");
+    });
+  }
+
+  /** How many parcels were settled, and with how many samples in all. */
+  total(end: Settlement): { parcels: number; samples: number } {
+    const told = this.#told.filter((each) => each.end === end);
+    return {
+      parcels: told.reduce((sum, { parcels }) => sum + parcels, 0),
+      samples: told.reduce((sum, { items }) => sum + items.samples, 0),
+    };
+  }
+}
+
 export class SenderUnderTest {
   readonly sender: Sender;
-  /** How often and how each parcel was settled. */
-  readonly settled = new Map<Parcel, ("delivered" | "refused")[]>();
+  readonly settled = new Settlements();
   readonly attempts: ("delivered" | "refused" | "retry")[] = [];
   readonly durationsMs: number[] = [];
   readonly breakerStates: BreakerState[] = [];
@@ -60,7 +90,9 @@ export class SenderUnderTest {
       delivery,
       { now: Date.now, random, log, userAgent: "stream-metrics-route/test" },
       {
-        settled: (parcel, end) => this.settled.set(parcel, [...(this.settled.get(parcel) ?? []), end]),
+        settled: (end, parcels, items) => {
+          this.settled.add(end, parcels, items);
+        },
         attempted: (result, durationMs) => {
           this.attempts.push(result);
           this.durationsMs.push(durationMs);
@@ -68,6 +100,12 @@ export class SenderUnderTest {
         breakerChanged: (state) => this.breakerStates.push(state),
       },
     );
+  }
+
+  deliver(parcels: readonly Parcel[], deadline: number, lane = 0): Promise<readonly ParcelOutcome[]> {
+    return new Promise((resolve) => {
+      this.sender.deliver(lane, parcels, deadline, resolve);
+    });
   }
 
   /** What was written to the log at this level or above. */
@@ -80,9 +118,4 @@ export class SenderUnderTest {
   logText(): string {
     return this.#lines.join("");
   }
-}
-
-export function makeParcel(series = 512, bytes = 100): Parcel {
-  const body = new Uint8Array(bytes).fill(series % 256);
-  return { body, plainBytes: bytes * 3, series, items: { samples: series, histograms: 0, exemplars: 0 } };
 }

@@ -1,0 +1,171 @@
+/**
+ * Attempts to reach one upstream: begun if its breaker admits them, judged, counted and logged when they end.
+ *
+ * What was learned from one attempt speaks for the upstream, so all lanes share it: the breaker, the last failure, and a
+ * Retry-After. Who may send when, and what becomes of parcels, is the lanes' matter.
+ */
+import type { Batch } from "./batch.ts";
+import { Breaker } from "./breaker.ts";
+import type { BreakerState } from "./breaker.ts";
+import { classify } from "./classify.ts";
+import type { AttemptEnd } from "./classify.ts";
+import type { DeliveryLog } from "./deliveryLog.ts";
+import type { Exchange } from "./exchange.ts";
+import type { DeliveryOptions } from "./options.ts";
+import { undelivered } from "./outcome.ts";
+import type { Undelivered } from "./outcome.ts";
+import type { UpstreamClient } from "./upstreamClient.ts";
+
+/** What the lanes and their owner are told. None of these may throw. */
+export interface AttemptEvents {
+  /** One attempt to send a batch ended, after this many milliseconds. */
+  attempted(result: AttemptEnd["kind"], durationMs: number): void;
+  breakerChanged(state: BreakerState): void;
+  /** The upstream asked to be left alone until then. */
+  throttled(until: number): void;
+}
+
+interface Tools {
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+/** The least that a sender is asked to stay away while the breaker is open or the gateway stops. */
+const MIN_RETRY_AFTER_MS = 1_000;
+
+export class Attempts {
+  readonly #client: UpstreamClient;
+  readonly #delivery: DeliveryOptions;
+  readonly #tools: Tools;
+  readonly #log: DeliveryLog;
+  readonly #events: AttemptEvents;
+  readonly #breaker: Breaker;
+  /** Under way, metadata included. */
+  readonly #exchanges = new Set<Exchange>();
+  #onIdle: (() => void) | null = null;
+  #lastFailure = "none yet";
+  #isClosing = false;
+
+  constructor(
+    client: UpstreamClient,
+    delivery: DeliveryOptions,
+    tools: Tools,
+    log: DeliveryLog,
+    events: AttemptEvents,
+  ) {
+    this.#client = client;
+    this.#delivery = delivery;
+    this.#tools = tools;
+    this.#log = log;
+    this.#events = events;
+    this.#breaker = new Breaker(delivery.breaker, tools.now, (state) => {
+      log.breakerChanged(state, delivery.breaker, this.#lastFailure);
+      events.breakerChanged(state);
+    });
+  }
+
+  /** Why the last attempt that failed did. */
+  get lastFailure(): string {
+    return this.#lastFailure;
+  }
+
+  /** Whether begin() may be called now. */
+  get mayBegin(): boolean {
+    return !this.#isClosing && this.#breaker.admits;
+  }
+
+  /** Whether metadata goes out: it is no trial for a breaker that is not closed. */
+  get takesMetadata(): boolean {
+    return !this.#isClosing && this.#breaker.state === "closed";
+  }
+
+  /**
+   * Why nothing that waits can be sent, which its senders are told at once; null if something can be. Half-open is no
+   * such obstacle: the one attempt that is let through may close the breaker in a moment.
+   */
+  obstacle(): Undelivered | null {
+    if (this.#isClosing)
+      return undelivered("the gateway is shutting down", this.#jittered(MIN_RETRY_AFTER_MS));
+    if (this.#breaker.state !== "open") return null;
+    const openMs = Math.max(MIN_RETRY_AFTER_MS, this.#breaker.untilHalfOpenMs);
+    return undelivered(`breaker open, last failure: ${this.#lastFailure}`, this.#jittered(openMs));
+  }
+
+  /**
+   * Begins to send a batch, which mayBegin allowed.
+   *
+   * @param onEnd called once, after this has returned, when the end is counted; does not throw
+   */
+  begin(batch: Batch, onEnd: (end: AttemptEnd) => void): void {
+    batch.attempts += 1;
+    const startedAt = this.#tools.now();
+    const period = this.#breaker.begin();
+    this.#exchange(batch.body, (end) => {
+      this.#events.attempted(end.kind, this.#tools.now() - startedAt);
+      this.#judge(batch, end);
+      this.#breaker.end(period, end.kind === "retry" && end.countsAsFailure);
+      onEnd(end);
+    });
+  }
+
+  /** Sends metadata: one attempt, which neither the breaker nor anybody's count takes notice of. */
+  sendMetadata(body: Uint8Array): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#exchange(body, (end) => {
+        resolve(end.kind === "delivered");
+      });
+    });
+  }
+
+  /** From now on nothing begins and the breaker rests; what is under way goes on. */
+  stopBeginning(): void {
+    this.#isClosing = true;
+    this.#breaker.shutdown();
+  }
+
+  /** Waits until nothing is under way; what is at that time is given up. @param waitMs from now */
+  async finish(waitMs: number): Promise<void> {
+    if (this.#exchanges.size > 0) {
+      const abortAll = setTimeout(
+        () => {
+          for (const exchange of this.#exchanges) exchange.abort("the gateway is shutting down");
+        },
+        Math.max(0, waitMs),
+      );
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+      clearTimeout(abortAll);
+    }
+    await this.#client.close();
+  }
+
+  #exchange(body: Uint8Array, onEnd: (end: AttemptEnd) => void): void {
+    const exchange = this.#client.post(body, (reply) => {
+      this.#exchanges.delete(exchange);
+      onEnd(classify(reply, this.#delivery, this.#tools.now()));
+      if (this.#exchanges.size === 0) this.#onIdle?.();
+    });
+    this.#exchanges.add(exchange);
+  }
+
+  #judge(batch: Batch, end: AttemptEnd): void {
+    switch (end.kind) {
+      case "delivered":
+        this.#log.delivered(batch);
+        break;
+      case "refused":
+        this.#log.refused(batch, end.status, end.reply);
+        break;
+      case "retry":
+        this.#lastFailure = end.cause;
+        if (end.retryAfterMs !== null) this.#events.throttled(this.#tools.now() + end.retryAfterMs);
+        break;
+    }
+  }
+
+  /** Spread by chance, so that senders do not all come back at once. */
+  #jittered(waitMs: number): number {
+    return waitMs * (1 + this.#tools.random() / 2);
+  }
+}

@@ -1,0 +1,30 @@
+/** A batch: parcels that go to the upstream in one request, and how often that was tried. */
+import { joinParcels } from "../wire/parcel.ts";
+import type { LaneParcel } from "./delivery.ts";
+
+/** Below the 8 MiB that vmagent itself keeps to, and so below every known receiver's limit. */
+export const MAX_BATCH_PLAIN_BYTES = 8 * 1024 * 1024;
+
+export class Batch {
+  readonly parcels: readonly LaneParcel[];
+  readonly body: Uint8Array;
+  readonly series: number;
+  /** Attempts that have begun. */
+  attempts = 0;
+
+  /** @param parcels at least one */
+  constructor(parcels: readonly LaneParcel[]) {
+    this.parcels = parcels;
+    this.body = joinParcels(parcels.map(({ parcel }) => parcel));
+    this.series = parcels.reduce((series, { parcel }) => series + parcel.series, 0);
+  }
+
+  /** This batch with some of its parcels only; null with none. What was tried with all was tried with them. */
+  reducedTo(parcels: readonly LaneParcel[]): Batch | null {
+    if (parcels.length === 0) return null;
+    if (parcels.length === this.parcels.length) return this;
+    const reduced = new Batch(parcels);
+    reduced.attempts = this.attempts;
+    return reduced;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Metadata for one upstream: best effort, one request at a time, so that it takes one connection beside the lanes'.
+ */
+
+/**
+ * A sender sends some tens of requests with metadata in a row; with more than these waiting, the newest is lost, and comes
+ * again a minute later.
+ */
+const MAX_WAITING = 64;
+
+/** How metadata gets to the upstream. */
+export interface MetadataRoad {
+  /** Whether metadata goes out now. */
+  readonly takesMetadata: boolean;
+  /** Makes one attempt; never rejects. @returns whether it was accepted */
+  sendMetadata(body: Uint8Array): Promise<boolean>;
+}
+
+export class MetadataQueue {
+  readonly #road: MetadataRoad;
+  #waiting = 0;
+  /** The end of the request before. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(road: MetadataRoad) {
+    this.#road = road;
+  }
+
+  /** Sends a body in its turn, unless too much waits. @returns whether it was accepted; never rejects */
+  async send(body: Uint8Array): Promise<boolean> {
+    if (!this.#road.takesMetadata || this.#waiting >= MAX_WAITING) return false;
+    this.#waiting += 1;
+    const accepted = this.#turn.then(() => this.#road.takesMetadata && this.#road.sendMetadata(body));
+    this.#turn = accepted;
+    const isAccepted = await accepted;
+    this.#waiting -= 1;
+    return isAccepted;
+  }
+}

@@ -1,0 +1,580 @@
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Batch } from "../../src/deliver/batch.ts";
+import type { AttemptEnd } from "../../src/deliver/classify.ts";
+import { DeliveryLog } from "../../src/deliver/deliveryLog.ts";
+import { Lane } from "../../src/deliver/lane.ts";
+import type { LaneRoad } from "../../src/deliver/lane.ts";
+import { undelivered } from "../../src/deliver/outcome.ts";
+import type { ParcelOutcome, Undelivered } from "../../src/deliver/outcome.ts";
+import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
+import { DELIVERY, Settlements } from "./senderUnderTest.ts";
+import type { Parcel } from "../../src/wire/parcel.ts";
+
+/** Attempts that end when and how the test says, on a clock that the test steps. */
+class SteppedRoad implements LaneRoad {
+  mayBegin = true;
+  lastFailure = "none yet";
+  blocked: Undelivered | null = null;
+  /** What was sent, by the numbers of its parcels. */
+  readonly sent: number[][] = [];
+  readonly bodies: Uint8Array[] = [];
+  #onEnd: ((end: AttemptEnd) => void) | null = null;
+
+  begin(batch: Batch, onEnd: (end: AttemptEnd) => void): void {
+    if (this.#onEnd !== null) throw new Error("a second request is in flight");
+    batch.attempts += 1;
+    this.bodies.push(batch.body);
+    this.sent.push(numbersIn(batch.body));
+    this.#onEnd = onEnd;
+  }
+
+  obstacle(): Undelivered | null {
+    return this.blocked;
+  }
+
+  end(end: AttemptEnd): void {
+    const onEnd = this.#onEnd;
+    this.#onEnd = null;
+    if (end.kind === "retry") this.lastFailure = end.cause;
+    onEnd?.(end);
+  }
+}
+
+const DELIVERED: AttemptEnd = { kind: "delivered" };
+const REFUSED: AttemptEnd = { kind: "refused", status: 400, reply: "bad" };
+const FAILED: AttemptEnd = {
+  kind: "retry",
+  status: 500,
+  cause: "500",
+  countsAsFailure: true,
+  retryAfterMs: null,
+};
+/** With this, the wait after a first attempt is 100 ms and doubles up to a second. */
+const OPTIONS = { ...DELIVERY, batchSendDeadlineMs: 20, minBackoffMs: 200, maxBackoffMs: 2_000 };
+const HALF = (): number => 0.5;
+
+let road: SteppedRoad;
+let settled: Settlements;
+let lane: Lane;
+beforeEach(() => {
+  vi.useFakeTimers();
+  start();
+});
+afterEach(() => {
+  lane.stop();
+  vi.useRealTimers();
+});
+
+function start(options: Partial<typeof OPTIONS> = {}): void {
+  road = new SteppedRoad();
+  settled = new Settlements();
+  lane = new Lane({ ...OPTIONS, ...options }, road, {
+    now: Date.now,
+    random: HALF,
+    log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
+    settled: (end, parcels, items) => {
+      settled.add(end, parcels, items);
+    },
+  });
+}
+
+/** The outcomes of one call, filled when they are there. */
+function deliver(parcels: readonly Parcel[], forMs = 10_000): ParcelOutcome[] {
+  const outcomes: ParcelOutcome[] = [];
+  lane.deliver(parcels, Date.now() + forMs, (all) => outcomes.push(...all));
+  return outcomes;
+}
+
+function kindsOf(...calls: readonly ParcelOutcome[][]): string[] {
+  return calls.flat().map(({ kind }) => kind);
+}
+
+describe("an idle lane", () => {
+  it("sends 500 series at once", () => {
+    deliver([makeParcel(499)]);
+    expect(road.sent).toEqual([]);
+    deliver([makeParcel(1)]);
+    expect(road.sent).toEqual([[499, 1]]);
+  });
+
+  it("sends a full request at once, however few series that is", () => {
+    start({ maxSamplesPerSend: 10 });
+    deliver([makeParcel(4), makeParcel(6)]);
+    expect(road.sent).toEqual([[4, 6]]);
+  });
+
+  it("sends less when its oldest parcel has waited for batch_send_deadline", () => {
+    deliver([makeParcel(1)]);
+    vi.advanceTimersByTime(15);
+    deliver([makeParcel(2)]);
+    vi.advanceTimersByTime(4);
+    expect(road.sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([[1, 2]]);
+  });
+
+  it("waits as long again for the next parcels, whatever it waited for before", () => {
+    deliver([makeParcel(1)]);
+    vi.advanceTimersByTime(20);
+    road.end(DELIVERED);
+    vi.advanceTimersByTime(7);
+    deliver([makeParcel(2)]);
+    vi.advanceTimersByTime(19);
+    expect(road.sent).toEqual([[1]]);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([[1], [2]]);
+  });
+
+  it("sends what it has when it is flushed, and waits again afterwards", () => {
+    deliver([makeParcel(1)]);
+    lane.flush();
+    expect(road.sent).toEqual([[1]]);
+    road.end(DELIVERED);
+    deliver([makeParcel(2)]);
+    expect(road.sent).toEqual([[1]]);
+  });
+
+  it("does nothing when it is flushed with nothing waiting", () => {
+    lane.flush();
+    deliver([makeParcel(1)]);
+    expect(road.sent).toEqual([]);
+  });
+
+  it("sends at once with a batch_send_deadline of nothing", () => {
+    start({ batchSendDeadlineMs: 0 });
+    deliver([makeParcel(1)]);
+    expect(road.sent).toEqual([[1]]);
+  });
+});
+
+describe("while a request is in flight", () => {
+  it("parcels of all calls gather, and go together in their order", () => {
+    const first = deliver([makeParcel(500)]);
+    const calls = [
+      deliver([makeParcel(1), makeParcel(2)]),
+      deliver([makeParcel(500)]),
+      deliver([makeParcel(3)]),
+    ];
+    vi.advanceTimersByTime(1_000);
+    expect(road.sent).toEqual([[500]]);
+
+    road.end(DELIVERED);
+    expect(first).toEqual([{ kind: "delivered" }]);
+    expect(road.sent).toEqual([[500], [1, 2, 500, 3]]);
+    expect(calls.flat()).toEqual([]);
+
+    road.end(DELIVERED);
+    expect(kindsOf(...calls)).toEqual(Array<string>(4).fill("delivered"));
+  });
+
+  it("few series go right after it once they have waited long enough, and wait for the rest of that if not", () => {
+    deliver([makeParcel(500)]);
+    deliver([makeParcel(1)]);
+    vi.advanceTimersByTime(20);
+    road.end(DELIVERED);
+    expect(road.sent).toEqual([[500], [1]]);
+
+    deliver([makeParcel(2)]);
+    vi.advanceTimersByTime(5);
+    road.end(DELIVERED);
+    expect(road.sent).toHaveLength(2);
+    vi.advanceTimersByTime(15);
+    expect(road.sent).toEqual([[500], [1], [2]]);
+  });
+
+  it("a flush holds for when it has ended, and for what has come until then", () => {
+    deliver([makeParcel(500)]);
+    deliver([makeParcel(1)]);
+    lane.flush();
+    expect(road.sent).toEqual([[500]]);
+    deliver([makeParcel(2)]);
+    road.end(DELIVERED);
+    expect(road.sent).toEqual([[500], [1, 2]]);
+  });
+
+  it("a flush holds for all that waits, though it takes several requests", () => {
+    start({ maxSamplesPerSend: 10 });
+    deliver([makeParcel(10)]);
+    deliver([makeParcel(9), makeParcel(8), makeParcel(7)]);
+    lane.flush();
+    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
+    expect(road.sent).toEqual([[10], [9], [8], [7]]);
+  });
+
+  it("more than fits into one request goes in several, a parcel above the limit alone", () => {
+    start({ maxSamplesPerSend: 1_000 });
+    deliver([makeParcel(500)]);
+    deliver([600, 400, 1, 1_500, 2].map((series) => makeParcel(series)));
+    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
+    vi.advanceTimersByTime(20);
+    road.end(DELIVERED);
+    vi.advanceTimersByTime(20);
+    expect(road.sent).toEqual([[500], [600, 400], [1], [1_500], [2]]);
+  });
+});
+
+describe("a batch that fails", () => {
+  it("is sent again, the same bytes, before all that came meanwhile", () => {
+    const call = deliver([makeParcel(501), makeParcel(1)]);
+    road.end(FAILED);
+    const later = deliver([makeParcel(500)]);
+    lane.flush();
+    vi.advanceTimersByTime(99);
+    expect(road.sent).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([
+      [501, 1],
+      [501, 1],
+    ]);
+    expect(road.bodies[1]).toBe(road.bodies[0]);
+    expect(call).toEqual([]);
+
+    road.end(DELIVERED);
+    expect(kindsOf(call)).toEqual(["delivered", "delivered"]);
+    road.end(DELIVERED);
+    expect(kindsOf(later)).toEqual(["delivered"]);
+    expect(road.sent.at(-1)).toEqual([500]);
+  });
+
+  it("waits twice as long after each attempt, up to max_backoff", () => {
+    deliver([makeParcel(500)], 60_000);
+    const startedAt = Date.now();
+    const sentAt: number[] = [];
+    for (let attempt = 0; attempt < 7; attempt += 1) {
+      road.end(FAILED);
+      vi.advanceTimersToNextTimer();
+      sentAt.push(Date.now() - startedAt);
+    }
+    expect(sentAt).toEqual([100, 300, 700, 1_500, 2_500, 3_500, 4_500]);
+  });
+
+  it("loses the parcels that cannot be tried again in time, which are given back at once", () => {
+    const parcels = makeParcels(3);
+    const [one, two, three] = [
+      deliver(parcels.slice(0, 1), 100),
+      deliver(parcels.slice(1, 2), 101),
+      deliver(parcels.slice(2), 99),
+    ];
+    lane.flush();
+    road.end(FAILED);
+    expect([one, three].flat()).toEqual([undelivered("500", 100), undelivered("500", 100)]);
+    expect(settled.of(parcels)).toEqual(["refused", "not", "refused"]);
+
+    vi.advanceTimersByTime(100);
+    expect(road.sent).toEqual([[1, 2, 3], [2]]);
+    road.end(DELIVERED);
+    expect(kindsOf(two)).toEqual(["delivered"]);
+    expect(settled.of(parcels)).toEqual(["refused", "delivered", "refused"]);
+  });
+
+  it("goes on waiting longer for what is left of it", () => {
+    deliver([makeParcel(499)], 100);
+    deliver([makeParcel(1)]);
+    road.end(FAILED);
+    vi.advanceTimersByTime(100);
+    road.end(FAILED);
+    vi.advanceTimersByTime(199);
+    expect(road.sent).toEqual([[499, 1], [1]]);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([[499, 1], [1], [1]]);
+  });
+
+  it("is given up when none of its parcels is left, and the next go without a wait", () => {
+    const parcels = makeParcels(2);
+    deliver(parcels.slice(0, 1), 50);
+    lane.flush();
+    deliver(parcels.slice(1));
+    lane.flush();
+    road.end(FAILED);
+    expect(road.sent).toEqual([[1], [2]]);
+    expect(settled.of(parcels)).toEqual(["refused", "not"]);
+  });
+
+  it("tells new parcels at once that would have to wait for it until their deadline", async () => {
+    deliver([makeParcel(500)]);
+    road.end(FAILED);
+    const call = deliver([makeParcel(1)], 100);
+    expect(call).toEqual([]);
+    await Promise.resolve();
+    expect(call).toEqual([undelivered("500", 100)]);
+  });
+});
+
+describe("a refused batch", () => {
+  it("of one parcel is refused", () => {
+    const parcels = makeParcels(1);
+    const call = deliver(parcels);
+    lane.flush();
+    road.end(REFUSED);
+    expect(call).toEqual([REFUSED]);
+    expect(settled.of(parcels)).toEqual(["refused"]);
+  });
+
+  it("of several is sent again parcel by parcel, in order and without a wait, before what came meanwhile", () => {
+    const parcels = makeParcels(4);
+    const [first, second] = [deliver(parcels.slice(0, 2)), deliver(parcels.slice(2, 3))];
+    lane.flush();
+    const later = deliver(parcels.slice(3));
+    road.end(REFUSED);
+    for (const end of [DELIVERED, REFUSED, DELIVERED]) road.end(end);
+    expect(road.sent.slice(0, 4)).toEqual([[1, 2, 3], [1], [2], [3]]);
+    expect(first).toEqual([DELIVERED, REFUSED]);
+    expect(second).toEqual([DELIVERED]);
+
+    lane.flush();
+    road.end(DELIVERED);
+    expect(later).toEqual([DELIVERED]);
+    expect(settled.of(parcels)).toEqual(["delivered", "refused", "delivered", "delivered"]);
+  });
+
+  it("keeps its order when one of its parcels fails meanwhile", () => {
+    deliver(makeParcels(3));
+    lane.flush();
+    for (const end of [REFUSED, DELIVERED, FAILED]) road.end(end);
+    vi.advanceTimersByTime(100);
+    for (const end of [DELIVERED, DELIVERED]) road.end(end);
+    expect(road.sent).toEqual([[1, 2, 3], [1], [2], [2], [3]]);
+  });
+
+  it("does not send again what was answered at its deadline meanwhile", () => {
+    const parcels = makeParcels(2);
+    const [late, inTime] = [deliver(parcels.slice(0, 1), 50), deliver(parcels.slice(1))];
+    lane.flush();
+    vi.advanceTimersByTime(50);
+    expect(kindsOf(late)).toEqual(["undelivered"]);
+    road.end(REFUSED);
+    road.end(DELIVERED);
+    expect(road.sent).toEqual([[1, 2], [2]]);
+    expect(kindsOf(inTime)).toEqual(["delivered"]);
+    expect(settled.of(parcels)).toEqual(["refused", "delivered"]);
+  });
+});
+
+describe("the deadline of a parcel", () => {
+  it("that waits: it leaves, is answered and settled, and is not sent later", () => {
+    const parcels = makeParcels(3);
+    deliver(parcels.slice(0, 1));
+    lane.flush();
+    const [late, inTime] = [deliver(parcels.slice(1, 2), 50), deliver(parcels.slice(2))];
+    lane.flush();
+    vi.advanceTimersByTime(49);
+    expect(late).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(late).toEqual([undelivered("no attempt could start before the deadline", 100)]);
+    expect(settled.of(parcels)).toEqual(["not", "refused", "not"]);
+
+    road.end(DELIVERED);
+    road.end(DELIVERED);
+    expect(road.sent).toEqual([[1], [3]]);
+    expect(kindsOf(inTime)).toEqual(["delivered"]);
+    expect(settled.of(parcels)).toEqual(["delivered", "refused", "delivered"]);
+  });
+
+  it.each([
+    { name: "accepted", end: DELIVERED, as: "delivered" },
+    { name: "refused", end: REFUSED, as: "refused" },
+    { name: "failed", end: FAILED, as: "refused" },
+  ])("in flight: it is answered then, and settled when the attempt is $name", ({ end, as }) => {
+    const parcels = makeParcels(1);
+    const call = deliver(parcels, 50);
+    lane.flush();
+    vi.advanceTimersByTime(50);
+    expect(call).toEqual([undelivered("no answer to attempt 1 by the deadline", 100)]);
+    expect(settled.of(parcels)).toEqual(["not"]);
+
+    road.end(end);
+    vi.advanceTimersByTime(10_000);
+    expect(settled.of(parcels)).toEqual([as]);
+    expect(road.sent).toHaveLength(1);
+    expect(call).toHaveLength(1);
+  });
+
+  it("in flight: what was answered then does not change when the attempt ends", () => {
+    let outcomes: readonly ParcelOutcome[] = [];
+    lane.deliver([makeParcel(500)], Date.now() + 50, (all) => {
+      outcomes = all;
+    });
+    vi.advanceTimersByTime(50);
+    road.end(DELIVERED);
+    expect(outcomes).toMatchObject([{ kind: "undelivered" }]);
+  });
+
+  it("can come in any order, in flight and waiting", () => {
+    const deadlines = [300, 100, 200];
+    const calls = deadlines.map((forMs) => deliver([makeParcel(1)], forMs));
+    lane.flush();
+    const waiting = deadlines.map((forMs) => deliver([makeParcel(1)], forMs + 50));
+    const answered = [...calls, ...waiting].map(() => 0);
+    for (let ms = 10; ms <= 400; ms += 10) {
+      vi.advanceTimersByTime(10);
+      [...calls, ...waiting].forEach((call, index) => {
+        if (call.length > 0) answered[index] ||= ms;
+      });
+    }
+    expect(answered).toEqual([300, 100, 200, 350, 150, 250]);
+  });
+
+  it("of one does not answer for another of its call's lane mates", () => {
+    const [soon, late] = [deliver([makeParcel(1)], 50), deliver([makeParcel(2)], 80)];
+    lane.flush();
+    vi.advanceTimersByTime(50);
+    expect([soon.length, late.length]).toEqual([1, 0]);
+    vi.advanceTimersByTime(30);
+    expect(late).toHaveLength(1);
+  });
+
+  it("comes in a wait for the next attempt that grew longer", () => {
+    const parcels = makeParcels(1);
+    const call = deliver(parcels, 500);
+    lane.flush();
+    road.end(FAILED);
+    road.mayBegin = false;
+    vi.advanceTimersByTime(499);
+    expect(call).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(call).toEqual([undelivered("no attempt could start before the deadline; the last one: 500", 100)]);
+    expect(settled.of(parcels)).toEqual(["refused"]);
+    expect(road.sent).toHaveLength(1);
+  });
+
+  it("that is over lets no attempt begin", async () => {
+    const parcels = makeParcels(2);
+    const call = deliver(parcels, 0);
+    await Promise.resolve();
+    expect(kindsOf(call)).toEqual(["undelivered", "undelivered"]);
+    expect(settled.of(parcels)).toEqual(["refused", "refused"]);
+    vi.advanceTimersByTime(1_000);
+    expect(road.sent).toEqual([]);
+  });
+});
+
+describe("a Retry-After", () => {
+  it("holds back what waits and what comes, with a little chance, and gives back at once what cannot wait", () => {
+    const parcels = makeParcels(3);
+    const calls = [deliver(parcels.slice(0, 1), 1_000), deliver(parcels.slice(1, 2), 5_000)];
+    road.lastFailure = "429";
+    lane.pauseUntil(Date.now() + 1_000);
+    expect(calls[0]).toEqual([undelivered("429", 1_000)]);
+    lane.flush();
+    deliver(parcels.slice(2), 5_000);
+    vi.advanceTimersByTime(1_099);
+    expect(road.sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([[2, 3]]);
+    expect(settled.of(parcels)).toEqual(["refused", "not", "not"]);
+  });
+
+  it("that another lane met holds back a batch that waits for its next attempt", () => {
+    const call = deliver([makeParcel(500)], 5_000);
+    const early = deliver([makeParcel(1)], 800);
+    lane.flush();
+    road.end(FAILED);
+    road.lastFailure = "429";
+    lane.pauseUntil(Date.now() + 1_000);
+    expect(early).toEqual([undelivered("429", 1_000)]);
+    vi.advanceTimersByTime(1_099);
+    expect(road.sent).toEqual([[500]]);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toEqual([[500], [500]]);
+    road.end(DELIVERED);
+    expect(call).toEqual([DELIVERED]);
+  });
+
+  it("sets the wait of the batch that met it", () => {
+    deliver([makeParcel(500)]);
+    road.end({ ...FAILED, retryAfterMs: 3_000 });
+    vi.advanceTimersByTime(2_999);
+    expect(road.sent).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(road.sent).toHaveLength(2);
+  });
+});
+
+describe("an upstream that nothing can be sent to", () => {
+  const OPEN = undelivered("breaker open", 7);
+
+  it("has all that waits given back, and what was in flight when its attempt fails", () => {
+    const parcels = makeParcels(3);
+    const inFlight = deliver(parcels.slice(0, 1));
+    lane.flush();
+    const waiting = deliver(parcels.slice(1));
+    road.blocked = OPEN;
+    lane.giveBackWaiting(OPEN);
+    expect(waiting).toEqual([OPEN, OPEN]);
+    expect(settled.of(parcels)).toEqual(["not", "refused", "refused"]);
+    road.end(FAILED);
+    expect(inFlight).toEqual([OPEN]);
+    expect(settled.of(parcels)).toEqual(["refused", "refused", "refused"]);
+    expect(road.sent).toHaveLength(1);
+  });
+
+  it("has a batch given back that waits for its next attempt", () => {
+    const call = deliver(makeParcels(2));
+    lane.flush();
+    road.end(FAILED);
+    lane.giveBackWaiting(OPEN);
+    expect(call).toEqual([OPEN, OPEN]);
+    vi.advanceTimersByTime(1_000);
+    expect(road.sent).toHaveLength(1);
+  });
+
+  it("has the parcels of a refused batch given back, not sent one by one", () => {
+    const parcels = makeParcels(2);
+    const call = deliver(parcels);
+    lane.flush();
+    road.blocked = OPEN;
+    road.end(REFUSED);
+    expect(call).toEqual([OPEN, OPEN]);
+    expect(settled.of(parcels)).toEqual(["refused", "refused"]);
+    expect(road.sent).toHaveLength(1);
+  });
+
+  it("has new parcels given back at once, but not before the call is over", async () => {
+    road.blocked = OPEN;
+    const parcels = makeParcels(2);
+    const call = deliver(parcels);
+    expect(call).toEqual([]);
+    expect(settled.of(parcels)).toEqual(["refused", "refused"]);
+    await Promise.resolve();
+    expect(call).toEqual([OPEN, OPEN]);
+  });
+
+  it("keeps what waits while it may get a chance, and sends it when the lane is woken", () => {
+    road.mayBegin = false;
+    deliver([makeParcel(500)]);
+    vi.advanceTimersByTime(5_000);
+    expect(road.sent).toEqual([]);
+    road.mayBegin = true;
+    lane.wake();
+    expect(road.sent).toEqual([[500]]);
+  });
+});
+
+describe("a caller who delivers again from within an answer", () => {
+  it("is served in order, with one request in flight", () => {
+    const sent = makeParcels(3).map((parcel) => ({ ...parcel, series: 500 }));
+    let round = 0;
+    const next = (): void => {
+      const parcel = sent[round];
+      round += 1;
+      if (parcel !== undefined) lane.deliver([parcel], Date.now() + 1_000, next);
+    };
+    next();
+    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
+    expect(road.sent).toEqual([[1], [2], [3]]);
+    expect(settled.of(sent)).toEqual(["delivered", "delivered", "delivered"]);
+  });
+});
+
+describe("timers of a lane", () => {
+  it("are one at most, whatever it waits for, and none once it is stopped", () => {
+    for (let call = 0; call < 10; call += 1) deliver([makeParcel(1)], 1_000 - call * 50);
+    expect(vi.getTimerCount()).toBe(1);
+    lane.flush();
+    road.end(FAILED);
+    expect(vi.getTimerCount()).toBe(1);
+    lane.stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
