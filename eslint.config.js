@@ -30,6 +30,9 @@ const PURE = new Set(["hash", "wire", "relabel", "route", "engine"]);
 /** Packages that a pure folder may use; what tells the time, does I/O or keeps state stays out. */
 const PURE_PACKAGES = ["node:buffer", "snappyjs"];
 
+/** Reads the compiled engine, once, when the first one is made. */
+const ENGINE_PROGRAM = "src/engine/program.ts";
+
 const layering = Object.entries(IMPORTS).map(([folder, { may, types = [], why }]) => {
   const forbidden = FOLDERS.filter((other) => other !== folder && !may.includes(other));
   const message = `src/${folder} does not import this (${why}): see IMPORTS in eslint.config.js.`;
@@ -104,10 +107,23 @@ export default tseslint.config(
     },
   },
   ...layering,
+  { files: [ENGINE_PROGRAM], rules: { "@typescript-eslint/no-restricted-imports": "off" } },
   unlisted,
   {
     files: ["eslint.config.js"],
     extends: [tseslint.configs.disableTypeChecked],
     languageOptions: { globals: {} },
+  },
+  {
+    // AssemblyScript parses as TypeScript, but has types and globals of its own, and casts that look needless.
+    files: ["src/engine/assembly/**/*.ts"],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: { parserOptions: { projectService: false } },
+    rules: {
+      "no-undef": "off",
+      "prefer-const": "error",
+      "no-loss-of-precision": "off",
+      "@typescript-eslint/no-restricted-imports": "off",
+    },
   },
 );

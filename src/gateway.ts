@@ -1,30 +1,34 @@
 /**
  * The assembly: builds the stages from a Config and wires them.
  *
- * A request's journey: IngestServer reads and decompresses it, Splitter gives every series to its upstreams, a Sender
- * per (route, upstream) delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know
- * no metrics.
+ * A request's journey: IngestServer reads it, Router gives every series to its upstreams, a Sender per (route, upstream)
+ * delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know no metrics.
  */
-import { setImmediate } from "node:timers/promises";
+import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
+import { MAX_BATCH_PLAIN_BYTES } from "./deliver/batch.ts";
 import type { ParcelOutcome } from "./deliver/outcome.ts";
 import { Sender } from "./deliver/sender.ts";
 import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
 import { IngestServer } from "./receive/server.ts";
+import { HASH_KEY_BYTES } from "./engine/engine.ts";
 import { compileRoute } from "./route/decide.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
-import { type Consignment, type SplitRequest, Splitter } from "./route/split.ts";
+import type { Consignment, RoutedRequest } from "./route/requestParts.ts";
+import { Router } from "./route/router.ts";
 import { Metrics, type UpstreamMetrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
+import { Turns } from "./turns.ts";
 import { VERSION } from "./version.ts";
 
 /** Milliseconds since the epoch that go on evenly: a clock that is set must not move deadlines. */
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** Below the 8 MiB that vmagent itself keeps to, and so below every known receiver's limit. */
-const MAX_PARCEL_PLAIN_BYTES = 8 * 1024 * 1024;
 const MAX_METADATA_PER_SEND = 5_000;
+/** How long requests are routed before others are served. */
+const ROUTING_BUDGET_MS = 15;
 /** Enough for the last 503s to be sent and read. */
 const LAST_ANSWERS_MS = 1_000;
 const SAME_WARNING_EVERY_MS = 60_000;
@@ -34,6 +38,7 @@ interface Destination {
   readonly name: string;
   readonly sender: Sender;
   readonly metrics: UpstreamMetrics;
+  readonly deliveryDeadlineMs: number;
 }
 
 export class Gateway {
@@ -41,24 +46,35 @@ export class Gateway {
   readonly #log: Logger;
   readonly #metrics = new Metrics(VERSION, REFUSAL_REASONS);
   readonly #rarely = new Rarely(now, SAME_WARNING_EVERY_MS);
-  readonly #splitter: Splitter;
+  readonly #router: Router;
+  readonly #turns = new Turns(now, ROUTING_BUDGET_MS);
   /** By route and slot. */
   readonly #destinations: readonly (readonly Destination[])[];
   readonly #server: IngestServer;
+  /** Senders that got parcels which may wait for company. */
+  readonly #unflushed = new Set<Sender>();
+  #flushIsNear = false;
   #port = 0;
 
   /** @throws {DeliveryError} when an upstream's tls_config cannot be used */
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#splitter = new Splitter(
-      config.routes.map(({ route, maxSamplesPerSend }) => ({
+    this.#router = new Router(
+      config.routes.map(({ route, delivery }) => ({
         route: compileRoute(route),
-        limits: { maxItems: maxSamplesPerSend, maxPlainBytes: MAX_PARCEL_PLAIN_BYTES },
+        limits: { maxItems: delivery.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+        lanes: delivery.lanes,
       })),
-      config.limits,
-      { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_PARCEL_PLAIN_BYTES },
+      {
+        labels: config.limits,
+        maxPlainBytes: config.limits.maxDecodedBytes,
+        metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+        table: config.decisionTable,
+      },
+      randomBytes(HASH_KEY_BYTES),
     );
+    this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
     this.#destinations = config.routes.map((route) => this.#buildDestinations(route));
     this.#server = this.#buildServer();
   }
@@ -109,48 +125,64 @@ export class Gateway {
     await Promise.all(this.#destinations.flat().map(({ sender }) => sender.close(deadline)));
   }
 
-  /** Splits first and delivers then, so that nothing holds the plain request while its parts wait for their upstreams. */
-  #write(plain: Uint8Array): Promise<WriteAnswer> {
+  /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
+  #write(body: Uint8Array): Promise<WriteAnswer> {
     const started = now();
-    return this.#split(plain).then((split) => this.#deliverAll(split, started));
+    return this.#turns.run(this.#router.route(body)).then((routed) => this.#deliverAll(routed, started));
   }
 
-  async #deliverAll(split: SplitRequest, started: number): Promise<WriteAnswer> {
-    this.#countReceived(split);
-    this.#forwardMetadata(split);
-    const parts = await Promise.all(split.consignments.map((part) => this.#deliver(part, started)));
-    const report = reportOf(split, parts.flat());
+  async #deliverAll(routed: RoutedRequest, started: number): Promise<WriteAnswer> {
+    this.#countReceived(routed);
+    this.#forwardMetadata(routed);
+    const outcomes = this.#deliver(routed.consignments, started);
+    this.#flushSoon();
+    const report = reportOf(routed, await outcomes);
     this.#logProblems(report);
     return composeAnswer(report, Math.random());
   }
 
-  /** A large request lets others run between its steps. */
-  async #split(plain: Uint8Array): Promise<SplitRequest> {
-    const steps = this.#splitter.split(plain);
-    let step = steps.next();
-    while (step.done !== true) {
-      await setImmediate();
-      step = steps.next();
-    }
-    return step.value;
+  /** Answers when all parcels have an outcome. */
+  #deliver(consignments: readonly Consignment[], started: number): Promise<NamedOutcome[]> {
+    return new Promise((resolve) => {
+      const all: NamedOutcome[] = [];
+      let open = consignments.length;
+      if (open === 0) resolve(all);
+      for (const { route, slot, lane, parcels } of consignments) {
+        const destination = this.#destinations[route]?.[slot];
+        if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
+        for (const { series, items } of parcels) destination.metrics.routed(series, items);
+        this.#unflushed.add(destination.sender);
+        destination.sender.deliver(lane, parcels, started + destination.deliveryDeadlineMs, (outcomes) => {
+          for (const outcome of outcomes) all.push({ upstream: destination.name, outcome });
+          open -= 1;
+          if (open === 0) resolve(all);
+        });
+      }
+    });
   }
 
-  async #deliver({ route, slot, parcels }: Consignment, started: number): Promise<NamedOutcome[]> {
-    const destination = this.#destinations[route]?.[slot];
-    const delivery = this.#config.routes[route]?.delivery;
-    if (destination === undefined || delivery === undefined)
-      throw new Error(`bug: no upstream in slot ${slot}`);
-    for (const { series, items } of parcels) destination.metrics.routed(series, items);
-    const outcomes = await destination.sender.deliver(parcels, started + delivery.deliveryDeadlineMs);
-    return outcomes.map((outcome) => ({ upstream: destination.name, outcome }));
+  /**
+   * Lets parcels go that wait for company, once every request in the gateway waits for its delivery: no more will come
+   * before some are answered. What arrives in the same turn of the event loop still travels with them.
+   */
+  #flushSoon(): void {
+    if (this.#flushIsNear || this.#unflushed.size === 0) return;
+    this.#flushIsNear = true;
+    setImmediate(() => {
+      this.#flushIsNear = false;
+      // The last of those that are read or routed comes here again.
+      if (this.#server.isReading || this.#turns.waiting > 0) return;
+      for (const sender of this.#unflushed) sender.flush();
+      this.#unflushed.clear();
+    });
   }
 
   /** Best effort, once per upstream name: the answer to the sender neither waits for it nor depends on it. */
-  #forwardMetadata(split: SplitRequest): void {
-    if (split.metadata.length === 0) return;
+  #forwardMetadata(routed: RoutedRequest): void {
+    if (routed.metadata.length === 0) return;
     const once = new Map(this.#destinations.flat().map((destination) => [destination.name, destination]));
     for (const { name, sender } of once.values()) {
-      for (const { entries, body } of split.metadata) {
+      for (const { entries, body } of routed.metadata) {
         void sender.deliverMetadata(body).then((accepted) => {
           (accepted ? this.#metrics.metadataDelivered : this.#metrics.metadataLost).inc(
             { upstream: name },
@@ -161,17 +193,17 @@ export class Gateway {
     }
   }
 
-  #countReceived(split: SplitRequest): void {
-    this.#metrics.seriesReceived.inc(split.received.series);
-    this.#metrics.received.add({}, split.received);
-    this.#metrics.metadataReceived.inc(split.metadataEntries);
-    this.#metrics.metadataDropped.inc({ reason: "invalid_utf8" }, split.metadataDropped);
-    this.#metrics.unknownFields.inc(split.unknownFields);
-    for (const [reason, counts] of split.refused) {
+  #countReceived(routed: RoutedRequest): void {
+    this.#metrics.seriesReceived.inc(routed.received.series);
+    this.#metrics.received.add({}, routed.received);
+    this.#metrics.metadataReceived.inc(routed.metadataEntries);
+    this.#metrics.metadataDropped.inc({ reason: "invalid_utf8" }, routed.metadataDropped);
+    this.#metrics.unknownFields.inc(routed.unknownFields);
+    for (const [reason, counts] of routed.refused) {
       this.#metrics.seriesRefused.inc({ reason }, counts.series);
       this.#metrics.refusedAtDoor.add({ reason }, counts);
     }
-    split.missingKeyLabels.forEach((series, index) => {
+    routed.missingKeyLabels.forEach((series, index) => {
       const route = this.#config.routes[index]?.route.name ?? "";
       if (series === 0) return;
       this.#metrics.missingKeyLabels.inc({ route }, series);
@@ -198,8 +230,8 @@ export class Gateway {
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
       const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
       const sender = new Sender(upstream, delivery, tools, {
-        settled: (parcel, end) => {
-          metrics.settled(end, parcel.items);
+        settled: (end, _parcels, items) => {
+          metrics.settled(end, items);
         },
         attempted: (result, durationMs) => {
           metrics.attempted(result, durationMs / 1000);
@@ -208,13 +240,13 @@ export class Gateway {
           metrics.breaker(state);
         },
       });
-      return { name: upstream.name, sender, metrics };
+      return { name: upstream.name, sender, metrics, deliveryDeadlineMs: delivery.deliveryDeadlineMs };
     });
   }
 
   #buildServer(): IngestServer {
     const handler = {
-      write: (plain: Uint8Array) => this.#write(plain),
+      write: (body: Uint8Array) => this.#write(body),
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(
@@ -225,6 +257,9 @@ export class Gateway {
           this.#metrics.requests.inc({ code: status ?? "closed" });
           this.#metrics.requestSeconds.observe(durationMs / 1000);
           this.#log.debug({ status, durationMs }, "request");
+        },
+        allRead: () => {
+          this.#flushSoon();
         },
         bodyRead: (bytes) => {
           this.#metrics.bodyBytes.inc(bytes);
@@ -249,13 +284,13 @@ interface NamedOutcome {
   readonly outcome: ParcelOutcome;
 }
 
-function reportOf(split: SplitRequest, outcomes: readonly NamedOutcome[]): WriteReport {
+function reportOf(routed: RoutedRequest, outcomes: readonly NamedOutcome[]): WriteReport {
   let refusedSeries = 0;
-  for (const { series } of split.refused.values()) refusedSeries += series;
+  for (const { series } of routed.refused.values()) refusedSeries += series;
   return {
-    series: split.received.series,
+    series: routed.received.series,
     refusedSeries,
-    refusedExamples: split.refusedExamples,
+    refusedExamples: routed.refusedExamples,
     undelivered: outcomes.flatMap(({ upstream, outcome }) =>
       outcome.kind === "undelivered" ? [{ upstream, ...outcome }] : [],
     ),

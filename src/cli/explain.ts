@@ -5,9 +5,10 @@ import type { Config } from "../config/config.ts";
 import { compileRoute, type Route, type RouteDecision } from "../route/decide.ts";
 import { checkAtDoor, type RefusalReason } from "../route/door.ts";
 import { labelPairs, labelText } from "../route/labelText.ts";
-import { taskLabelEdit } from "../route/taskLabel.ts";
-import { encodeLabelSet, PlainRequest } from "../wire/emit.ts";
+import { TaskLabel } from "../route/taskLabel.ts";
+import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
 import { scanRequest, type SeriesScan } from "../wire/scan.ts";
+import { spliced } from "../wire/splice.ts";
 import { parseSeriesText } from "./seriesText.ts";
 
 type Labels = readonly (readonly [string, string])[];
@@ -69,11 +70,10 @@ export class Explainer {
 
   #forwardedLabels(route: Route, series: SeriesScan, { task }: RouteDecision): Labels {
     const { tasks } = route.options;
-    const forwarded = new PlainRequest();
-    const edit =
-      tasks === null || task === null ? null : taskLabelEdit(series, encoder.encode(tasks.label), task);
-    forwarded.appendSeries(series, edit);
-    return withSeries(forwarded.view(), this.#config.limits.maxLabels + 1, labelPairs);
+    if (tasks === null || task === null) return labelPairs(series);
+    const message = series.bytes.subarray(series.start, series.end);
+    const labelled = spliced(message, new TaskLabel(tasks.label).splice(series, task));
+    return withSeries(seriesRequest(labelled), this.#config.limits.maxLabels + 1, labelPairs);
   }
 }
 

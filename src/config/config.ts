@@ -1,15 +1,13 @@
 /** The configuration as the stages take it: checked, complete, frozen. */
 import type { DeliveryOptions, UpstreamOptions } from "../deliver/options.ts";
 import type { BodyLimits, ListenAddress } from "../receive/options.ts";
-import type { LabelLimits, RouteOptions } from "../route/options.ts";
+import type { DecisionTableLimits, LabelLimits, RouteOptions } from "../route/options.ts";
 
 export interface RouteConfig {
   readonly route: RouteOptions;
   /** In slot order, the same names as `route.upstreams`. */
   readonly upstreams: readonly UpstreamOptions[];
   readonly delivery: DeliveryOptions;
-  /** queue_config.max_samples_per_send: samples, histograms and exemplars in one outgoing request. */
-  readonly maxSamplesPerSend: number;
 }
 
 export interface ShutdownOptions {
@@ -21,7 +19,8 @@ export interface ShutdownOptions {
 
 export interface Config {
   readonly listen: ListenAddress;
-  readonly limits: BodyLimits & LabelLimits;
+  readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
+  readonly decisionTable: DecisionTableLimits;
   readonly shutdown: ShutdownOptions;
   readonly routes: readonly RouteConfig[];
 }

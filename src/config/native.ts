@@ -1,6 +1,7 @@
 /** A native configuration document to the options of the stages. The defaults of everything outside routes live here. */
 import type { Config, ShutdownOptions } from "./config.ts";
 import { listenAddress } from "./listenAddress.ts";
+import { readMemory } from "./memorySection.ts";
 import type { MapNode } from "./node.ts";
 import type { ProblemList } from "./problem.ts";
 import { RouteReader } from "./routeSection.ts";
@@ -30,6 +31,7 @@ function readTop(top: Section, folder: string): Config {
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
     limits: top.section("limits", readLimits),
+    decisionTable: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
     routes: top.required("routes", list, "a list of routes") ?? [],
   };

@@ -44,7 +44,7 @@ export class RouteReader {
     });
     const upstreams = this.#readUpstreams(route);
     warnOfIdleSlots(route, tasks, placement, upstreams.length);
-    const { delivery, maxSamplesPerSend } = route.section("delivery", readDelivery);
+    const delivery = route.section("delivery", readDelivery);
     return {
       route: {
         name: routeName,
@@ -55,7 +55,6 @@ export class RouteReader {
       },
       upstreams,
       delivery,
-      maxSamplesPerSend,
     };
   }
 

@@ -16,7 +16,8 @@ const FNV_PRIME = 16777619;
  * @returns unsigned 32-bit hash
  */
 export function fnv1a32(bytes: Uint8Array, start: number, end: number, state = FNV_OFFSET_BASIS): number {
-  let hash = state;
+  // From here on 32 signed bits: as an unsigned number, `state` would make of the loop's first round one of doubles.
+  let hash = state | 0;
   for (let i = start; i < end; i++) {
     hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
   }

@@ -8,7 +8,6 @@ export interface ListenAddress {
 
 export interface BodyLimits {
   readonly maxBodyBytes: number;
-  readonly maxDecodedBytes: number;
   /** A request whose body is not complete this long after its headers has its connection closed. */
   readonly bodyTimeoutMs: number;
 }

@@ -1,14 +1,13 @@
 /**
  * The listener that senders talk to: write paths, /metrics and health.
  *
- * It reads a request within its bounds, decompresses it and hands the plain bytes on; what is wrong with a request is
+ * It reads a request within its bounds and hands its body on; what is wrong with a request is
  * answered here with 4xx, and nothing of it is forwarded.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Connections } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
-import { uncompressBlock } from "../wire/snappy.ts";
 import type { WriteAnswer } from "./answer.ts";
 import { type BodyResult, readBody } from "./body.ts";
 import { unsupportedReason } from "./negotiate.ts";
@@ -31,10 +30,11 @@ const HEADERS_TIMEOUT_MS = 30_000;
 /** What the listener needs of the gateway. */
 export interface WriteHandler {
   /**
-   * Routes and delivers one plain request.
+   * Routes and delivers one request.
+   * @param body a snappy block, not empty
    * @throws {WireError} when it is malformed; then nothing was forwarded
    */
-  write(plain: Uint8Array): Promise<WriteAnswer>;
+  write(body: Uint8Array): Promise<WriteAnswer>;
   /** The exposition of all metrics and its content type. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -43,6 +43,8 @@ export interface WriteHandler {
 export interface ReceiveEvents {
   /** A write request came to its end. `status` is null when the connection was closed without one. */
   answered(status: number | null, durationMs: number): void;
+  /** Every body that a sender has begun is read now, or given up. */
+  allRead(): void;
   /** A body was read completely; its compressed length. */
   bodyRead(bytes: number): void;
   /** A body could not be read as remote write; `code` says why. */
@@ -58,6 +60,8 @@ export class IngestServer {
   readonly #now: () => number;
   readonly #server: Server;
   readonly #connections = new Connections();
+  /** Requests whose bodies are being read. */
+  #reading = 0;
   #ready = false;
   #stopping = false;
 
@@ -95,6 +99,11 @@ export class IngestServer {
       });
     });
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Whether a body is being read, so that another write is about to come. */
+  get isReading(): boolean {
+    return this.#reading > 0;
   }
 
   /** What /-/ready answers: whether senders should come. Write requests are served either way. */
@@ -172,13 +181,18 @@ export class IngestServer {
   #receive(request: IncomingMessage): Promise<WriteAnswer | null> {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
     // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
+    this.#reading += 1;
     return readBody(request, maxBodyBytes, bodyTimeoutMs)
-      .then((body) => this.#understand(request, body))
+      .then((body) => {
+        this.#reading -= 1;
+        if (this.#reading === 0) this.#events.allRead();
+        return this.#understand(request, body);
+      })
       .then((understood) => (understood instanceof Uint8Array ? this.#handler.write(understood) : understood))
       .catch((error: unknown) => this.#describeMalformed(error));
   }
 
-  /** The plain request, or the answer to one that is not supported. */
+  /** The body, or the answer to a request that is not supported. */
   #understand(request: IncomingMessage, body: BodyResult): Uint8Array | WriteAnswer | null {
     if (body.kind === "gone") return null;
     const unsupported = unsupportedReason(request.headers);
@@ -191,7 +205,7 @@ export class IngestServer {
     if (body.bytes.length === 0)
       throw new WireError("WIRE_EMPTY", 0, "the body is empty, want a snappy block");
     this.#events.bodyRead(body.bytes.length);
-    return uncompressBlock(body.bytes, this.#limits.maxDecodedBytes);
+    return body.bytes;
   }
 
   #describeMalformed(error: unknown): WriteAnswer {

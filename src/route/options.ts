@@ -47,3 +47,11 @@ export interface ParcelLimits {
   /** Plain (uncompressed) bytes. */
   readonly maxPlainBytes: number;
 }
+
+/** Bounds of the table that keeps decisions. */
+export interface DecisionTableLimits {
+  /** Series whose decisions are kept for certain; as many of an older generation may be there besides. */
+  readonly maxSeries: number;
+  /** Memory for all of it, in bytes. */
+  readonly maxBytes: number;
+}

@@ -2,7 +2,8 @@
  * The gateway's metrics.
  *
  * Names follow Prometheus: a prefix, base units, `_total` for counters. Labels are names from the configuration, never
- * URLs. Everything is counted per request or parcel, not per sample.
+ * URLs. Everything is counted per request or parcel, not per sample; what is counted for every parcel is added up in plain
+ * numbers, and given to prom-client when somebody looks.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -27,12 +28,10 @@ class ItemCounters<Label extends string> {
   readonly #counters: Readonly<Record<keyof Items, Counter<Label>>>;
 
   constructor(registry: Registry, suffix: string, what: string, labelNames: readonly Label[]) {
-    const counter = (item: keyof Items): Counter<Label> =>
-      new Counter({
-        ...describeItem(item, suffix, what),
-        labelNames: [...labelNames],
-        registers: [registry],
-      });
+    const counter = (item: keyof Items): Counter<Label> => {
+      const { name, help } = describeItem(item, suffix, what);
+      return new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers: [registry] });
+    };
     this.#counters = {
       samples: counter("samples"),
       histograms: counter("histograms"),
@@ -45,34 +44,49 @@ class ItemCounters<Label extends string> {
   }
 }
 
-/** The same gauge for samples, histograms and exemplars, by route and upstream. */
-class ItemGauges {
-  readonly #gauges: Readonly<Record<keyof Items, Gauge<"route" | "upstream">>>;
+/** Items that add up: cheaper than a labelled counter's inc(). */
+class ItemTally implements Items {
+  samples = 0;
+  histograms = 0;
+  exemplars = 0;
 
-  constructor(registry: Registry, suffix: string, what: string) {
-    const gauge = (item: keyof Items): Gauge<"route" | "upstream"> =>
-      new Gauge({
-        ...describeItem(item, suffix, what),
-        labelNames: ["route", "upstream"],
-        registers: [registry],
-      });
-    this.#gauges = {
-      samples: gauge("samples"),
-      histograms: gauge("histograms"),
-      exemplars: gauge("exemplars"),
-    };
+  add({ samples, histograms, exemplars }: Items): void {
+    this.samples += samples;
+    this.histograms += histograms;
+    this.exemplars += exemplars;
+  }
+}
+
+/** What is counted of one (route, upstream). */
+class UpstreamTally {
+  readonly labels: { readonly route: string; readonly upstream: string };
+  series = 0;
+  readonly routed = new ItemTally();
+  readonly delivered = new ItemTally();
+  readonly refused = new ItemTally();
+
+  constructor(route: string, upstream: string) {
+    this.labels = { route, upstream };
   }
 
-  change(labels: { route: string; upstream: string }, items: Items, sign: 1 | -1): void {
-    for (const item of ITEMS) this.#gauges[item].inc(labels, sign * items[item]);
+  inFlight(item: keyof Items): number {
+    return this.routed[item] - this.delivered[item] - this.refused[item];
   }
 }
 
 function describeItem(item: keyof Items, suffix: string, what: string): { name: string; help: string } {
   return {
-    name: `${PREFIX}${item}_${suffix}`,
+    name: `${item}_${suffix}`,
     help: `${item.charAt(0).toUpperCase()}${item.slice(1)} ${what}`,
   };
+}
+
+/** What the decision table is and did. */
+export interface DecisionTable {
+  readonly series: number;
+  readonly bytes: number;
+  readonly knownSeries: number;
+  readonly newSeries: number;
 }
 
 /** The metrics of one (route, upstream). */
@@ -85,6 +99,7 @@ export interface UpstreamMetrics {
 
 export class Metrics {
   readonly #registry = new Registry();
+  readonly #upstreams: UpstreamTally[] = [];
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
   ]);
@@ -126,30 +141,14 @@ export class Metrics {
     "upstream",
   ]);
   readonly metadataLost = this.#counter("metadata_lost_total", "Metadata entries not accepted", ["upstream"]);
-  readonly #seriesRouted = this.#counter(
-    "series_routed_total",
-    "Series messages given to an upstream's sender",
-    ["route", "upstream"],
-  );
-  readonly #routed = this.#items("routed_total", "given to an upstream's sender", ["route", "upstream"]);
-  readonly #delivered = this.#items("delivered_total", "accepted by their upstream", ["route", "upstream"]);
-  readonly #refused = this.#items("refused_total", "not delivered, with an error that their sender saw", [
-    "route",
-    "upstream",
-  ]);
-  readonly #inFlight = new ItemGauges(
-    this.#registry,
-    "in_flight",
-    "routed, and neither delivered nor refused yet",
-  );
-  readonly #attempts = this.#counter("upstream_requests_total", "Attempts to send a parcel, by result", [
+  readonly #attempts = this.#counter("upstream_requests_total", "Attempts to send a batch, by result", [
     "route",
     "upstream",
     "result",
   ]);
   readonly #attemptSeconds = new Histogram({
     name: `${PREFIX}upstream_request_duration_seconds`,
-    help: "Duration of one attempt to send a parcel",
+    help: "Duration of one attempt to send a batch",
     labelNames: ["route", "upstream"],
     buckets: DURATION_BUCKETS,
     registers: [this.#registry],
@@ -167,6 +166,7 @@ export class Metrics {
       this.seriesRefused.inc({ reason }, 0);
       this.refusedAtDoor.add({ reason }, NOTHING);
     }
+    this.#exposeUpstreams();
     collectDefaultMetrics({ register: this.#registry });
     new Gauge({
       name: `${PREFIX}build_info`,
@@ -182,9 +182,8 @@ export class Metrics {
     this.missingKeyLabels.inc({ route }, 0);
     this.metadataDelivered.inc({ upstream }, 0);
     this.metadataLost.inc({ upstream }, 0);
-    this.#seriesRouted.inc(labels, 0);
-    for (const counters of [this.#routed, this.#delivered, this.#refused]) counters.add(labels, NOTHING);
-    this.#inFlight.change(labels, NOTHING, 1);
+    const tally = new UpstreamTally(route, upstream);
+    this.#upstreams.push(tally);
     const breaker = (state: BreakerState): void => {
       for (const each of BREAKER_STATES)
         this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
@@ -192,13 +191,11 @@ export class Metrics {
     breaker("closed");
     return {
       routed: (series, items) => {
-        this.#seriesRouted.inc(labels, series);
-        this.#routed.add(labels, items);
-        this.#inFlight.change(labels, items, 1);
+        tally.series += series;
+        tally.routed.add(items);
       },
       settled: (end, items) => {
-        (end === "delivered" ? this.#delivered : this.#refused).add(labels, items);
-        this.#inFlight.change(labels, items, -1);
+        tally[end].add(items);
       },
       attempted: (result, seconds) => {
         this.#attempts.inc({ ...labels, result });
@@ -210,6 +207,80 @@ export class Metrics {
 
   async exposition(): Promise<{ contentType: string; text: string }> {
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+
+  /** How many decisions the table holds and what it did for the series that came; asked whenever somebody looks. */
+  watchDecisionTable(look: () => DecisionTable): void {
+    this.#collected(
+      Counter,
+      "decision_table_hits_total",
+      "Series whose decision was in the table",
+      [],
+      (set) => {
+        set({}, look().knownSeries);
+      },
+    );
+    this.#collected(Counter, "decision_table_misses_total", "Series that were decided anew", [], (set) => {
+      set({}, look().newSeries);
+    });
+    this.#collected(Gauge, "decision_table_series", "Decisions in the table", [], (set) => {
+      set({}, look().series);
+    });
+    this.#collected(Gauge, "decision_table_bytes", "Memory that the table's decisions take", [], (set) => {
+      set({}, look().bytes);
+    });
+  }
+
+  #exposeUpstreams(): void {
+    const labels = ["route", "upstream"];
+    this.#collected(
+      Counter,
+      "series_routed_total",
+      "Series messages given to an upstream's sender",
+      labels,
+      (set) => {
+        for (const tally of this.#upstreams) set(tally.labels, tally.series);
+      },
+    );
+    const counters = {
+      routed: "given to an upstream's sender",
+      delivered: "accepted by their upstream",
+      refused: "not delivered, with an error that their sender saw",
+    } as const;
+    for (const item of ITEMS) {
+      for (const end of ["routed", "delivered", "refused"] as const) {
+        const { name, help } = describeItem(item, `${end}_total`, counters[end]);
+        this.#collected(Counter, name, help, labels, (set) => {
+          for (const tally of this.#upstreams) set(tally.labels, tally[end][item]);
+        });
+      }
+      const { name, help } = describeItem(item, "in_flight", "routed, and neither delivered nor refused yet");
+      this.#collected(Gauge, name, help, labels, (set) => {
+        for (const tally of this.#upstreams) set(tally.labels, tally.inFlight(item));
+      });
+    }
+  }
+
+  /** A metric whose values are read when it is exposed. */
+  #collected(
+    Kind: typeof Counter | typeof Gauge,
+    name: string,
+    help: string,
+    labelNames: string[],
+    collect: (set: (labels: Readonly<Record<string, string>>, value: number) => void) => void,
+  ): void {
+    const metric = new Kind({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect: () => {
+        metric.reset();
+        collect((labels, value) => {
+          metric.inc(labels, value);
+        });
+      },
+    });
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {

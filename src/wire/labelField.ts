@@ -1,27 +1,12 @@
 /**
- * Writes remote write 1.0 requests by copying ranges of the one that came in.
- *
- * What is not edited is the sender's bytes: values, timestamps, histograms, exemplars and fields unknown to this version.
+ * Encodes labels, as fields of a series and as whole requests.
  */
 import { LENGTH_DELIMITED } from "./cursor.ts";
-import type { SeriesScan } from "./scan.ts";
 
 const TIMESERIES = (1 << 3) | LENGTH_DELIMITED;
 const LABELS = (1 << 3) | LENGTH_DELIMITED;
 const NAME = (1 << 3) | LENGTH_DELIMITED;
 const VALUE = (2 << 3) | LENGTH_DELIMITED;
-const FIRST_CAPACITY = 4 * 1024;
-
-/** How a series differs from the one that came in: one label field put in, and at most one taken out. */
-export interface LabelEdit {
-  /** The label field to put in, tag included, as encodeLabelField() makes it. */
-  readonly label: Uint8Array;
-  /** Where, in the request's bytes: the start or end of one of the series' fields. */
-  readonly insertAt: number;
-  /** The field to leave out is bytes[cutStart, cutEnd); both are insertAt when there is none. */
-  readonly cutStart: number;
-  readonly cutEnd: number;
-}
 
 /** Bytes that a varint of `value` takes. */
 function varintBytes(value: number): number {
@@ -65,76 +50,13 @@ export function encodeLabelSet(namesAndValues: readonly Uint8Array[]): Uint8Arra
     const [name, value] = namesAndValues.slice(i, i + 2);
     if (name !== undefined && value !== undefined) fields.push(encodeLabelField(name, value));
   }
-  const content = Buffer.concat(fields);
-  const request = new Uint8Array(1 + varintBytes(content.length) + content.length);
+  return seriesRequest(Buffer.concat(fields));
+}
+
+/** A request of one series with this message. */
+export function seriesRequest(message: Uint8Array): Uint8Array {
+  const request = new Uint8Array(1 + varintBytes(message.length) + message.length);
   request[0] = TIMESERIES;
-  request.set(content, writeVarint(request, 1, content.length));
+  request.set(message, writeVarint(request, 1, message.length));
   return request;
-}
-
-/** Length of a series' message after an edit, without tag and length. */
-export function editedBytes(series: SeriesScan, edit: LabelEdit | null): number {
-  const length = series.end - series.start;
-  return edit === null ? length : length + edit.label.length - (edit.cutEnd - edit.cutStart);
-}
-
-/** Length of a whole series field of a request, for a message of `messageBytes`. */
-export function seriesFieldBytes(messageBytes: number): number {
-  return 1 + varintBytes(messageBytes) + messageBytes;
-}
-
-/** A plain request under construction. */
-export class PlainRequest {
-  #bytes = new Uint8Array(FIRST_CAPACITY);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  clear(): void {
-    this.#length = 0;
-  }
-
-  /** What was written since clear(); valid until the next change. */
-  view(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
-  }
-
-  /** Adds a series; `edit` null copies it as it is. */
-  appendSeries(series: SeriesScan, edit: LabelEdit | null): void {
-    const messageBytes = editedBytes(series, edit);
-    this.#reserve(seriesFieldBytes(messageBytes));
-    this.#bytes[this.#length] = TIMESERIES;
-    this.#length = writeVarint(this.#bytes, this.#length + 1, messageBytes);
-    if (edit === null) {
-      this.#copy(series.bytes, series.start, series.end);
-      return;
-    }
-    const cutFirst = edit.cutStart < edit.insertAt;
-    this.#copy(series.bytes, series.start, cutFirst ? edit.cutStart : edit.insertAt);
-    if (cutFirst) this.#copy(series.bytes, edit.cutEnd, edit.insertAt);
-    this.#copy(edit.label, 0, edit.label.length);
-    if (!cutFirst) this.#copy(series.bytes, edit.insertAt, edit.cutStart);
-    this.#copy(series.bytes, cutFirst ? edit.insertAt : edit.cutEnd, series.end);
-  }
-
-  /** Adds a whole top-level field, tag included, e.g. a metadata entry. */
-  appendField(bytes: Uint8Array, start: number, end: number): void {
-    this.#reserve(end - start);
-    this.#copy(bytes, start, end);
-  }
-
-  #copy(from: Uint8Array, start: number, end: number): void {
-    this.#bytes.set(from.subarray(start, end), this.#length);
-    this.#length += end - start;
-  }
-
-  #reserve(more: number): void {
-    const needed = this.#length + more;
-    if (needed <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
-    grown.set(this.view());
-    this.#bytes = grown;
-  }
 }

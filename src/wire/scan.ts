@@ -152,7 +152,12 @@ function noRequest(field: number, at: number): WireError {
   );
 }
 
-function scanSeries(cursor: Cursor, end: number, series: SeriesScan): void {
+/**
+ * Reads one series' message, from where the cursor is up to `end`, or the label fields that it begins with.
+ *
+ * @throws {WireError} unless it is well-formed
+ */
+export function scanSeries(cursor: Cursor, end: number, series: SeriesScan): void {
   series.start = cursor.pos;
   series.end = end;
   series.count = 0;

@@ -25,14 +25,7 @@ const FRAMED_MAGIC = [0xff, 0x06, 0x00, 0x00, 0x73, 0x4e, 0x61, 0x50, 0x70, 0x59
  * @throws {WireError} WIRE_TOO_LARGE or WIRE_SNAPPY
  */
 export function uncompressBlock(block: Uint8Array, maxPlainBytes: number): Uint8Array {
-  const { plainBytes, elementsAt } = readPlainLength(block);
-  if (plainBytes > maxPlainBytes) {
-    throw new WireError(
-      "WIRE_TOO_LARGE",
-      0,
-      `the snappy block declares ${plainBytes} plain bytes, the limit is ${maxPlainBytes}`,
-    );
-  }
+  const { plainBytes, elementsAt } = readPlainLength(block, maxPlainBytes);
   checkElements(block, elementsAt, plainBytes);
   // A view without Buffer's type, so that the answer is a plain Uint8Array too.
   const view = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
@@ -50,7 +43,25 @@ export function compressBlock(plain: Uint8Array): Uint8Array {
   return compress(plain);
 }
 
-function readPlainLength(block: Uint8Array): { plainBytes: number; elementsAt: number } {
+/**
+ * Reads the length that a block begins with.
+ *
+ * @throws {WireError} WIRE_TOO_LARGE above the limit, or WIRE_SNAPPY
+ */
+export function readPlainLength(
+  block: Uint8Array,
+  maxPlainBytes: number,
+): { readonly plainBytes: number; readonly elementsAt: number } {
+  const length = parsePlainLength(block);
+  if (length.plainBytes <= maxPlainBytes) return length;
+  throw new WireError(
+    "WIRE_TOO_LARGE",
+    0,
+    `the snappy block declares ${length.plainBytes} plain bytes, the limit is ${maxPlainBytes}`,
+  );
+}
+
+function parsePlainLength(block: Uint8Array): { plainBytes: number; elementsAt: number } {
   if (FRAMED_MAGIC.every((byte, index) => block[index] === byte)) {
     throw new WireError(
       "WIRE_SNAPPY",

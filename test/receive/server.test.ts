@@ -6,14 +6,17 @@ import type { WriteAnswer } from "../../src/receive/answer.ts";
 import type { BodyLimits } from "../../src/receive/options.ts";
 import { IngestServer, WRITE_PATHS } from "../../src/receive/server.ts";
 import { WireError } from "../../src/wire/errors.ts";
+import { uncompressBlock } from "../../src/wire/snappy.ts";
 
-const LIMITS: BodyLimits = { maxBodyBytes: 1000, maxDecodedBytes: 2000, bodyTimeoutMs: 5000 };
+const LIMITS: BodyLimits = { maxBodyBytes: 1000, bodyTimeoutMs: 5000 };
+const MAX_DECODED_BYTES = 2000;
 
 /** A listener whose handler answers as told, and that records what reached it. */
 class Rig {
   readonly written: Uint8Array[] = [];
   readonly statuses: (number | null)[] = [];
   readonly malformed: string[] = [];
+  timesAllRead = 0;
   answer: () => Promise<WriteAnswer> = () => Promise.resolve({ status: 204, body: "" });
   readonly server: IngestServer;
   port = 0;
@@ -22,14 +25,15 @@ class Rig {
     this.server = new IngestServer(
       { ...LIMITS, ...limits },
       {
-        write: (plain) => {
-          this.written.push(plain);
+        write: async (body) => {
+          this.written.push(uncompressBlock(body, MAX_DECODED_BYTES));
           return this.answer();
         },
         metrics: () => Promise.resolve({ contentType: "text/plain", text: "a_metric 1\n" }),
       },
       {
         answered: (status) => this.statuses.push(status),
+        allRead: () => (this.timesAllRead += 1),
         bodyRead: () => undefined,
         malformed: ({ code }) => this.malformed.push(code),
         failed: () => undefined,
@@ -266,6 +270,22 @@ describe("a body that is wrong", () => {
     const reply = await send(rig, { body: BODY });
     expect(reply).toMatchObject({ status: 400, text: "cut at byte 7; nothing was forwarded" });
     expect(rig.malformed).toEqual(["WIRE_TRUNCATED"]);
+  });
+});
+
+describe("a body that is being read", () => {
+  it("is known of from its head to its end, or to its sender's leaving", async () => {
+    const rig = await startRig();
+    const head = "POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc";
+    const sockets = [0, 1].map(() => connect(rig.port, "127.0.0.1"));
+    for (const socket of sockets) socket.write(head);
+    await expect.poll(() => rig.server.isReading).toBe(true);
+    const reply = await send(rig, { body: BODY });
+    expect(reply.status).toBe(204);
+    expect(rig.timesAllRead).toBe(0);
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => rig.timesAllRead).toBe(1);
+    expect(rig.server.isReading).toBe(false);
   });
 });
 

@@ -1,8 +1,9 @@
 import fc from "fast-check";
+import { compress } from "snappyjs";
 import { describe, expect, it } from "vitest";
 import { compileRoute, type Route } from "../../src/route/decide.ts";
 import type { LabelLimits, ParcelLimits } from "../../src/route/options.ts";
-import { type SplitRequest, Splitter, type SplitRoute } from "../../src/route/split.ts";
+import { joinParcels } from "../../src/wire/parcel.ts";
 import {
   decodeBody,
   decodeReference,
@@ -25,10 +26,8 @@ import { plainRequests } from "../wire/plainRequests.ts";
 import { wireErrorOf } from "../wire/wireErrorOf.ts";
 import { exampleRoute } from "./exampleRoute.ts";
 import { labelled } from "./labelled.ts";
-import { splitWhole } from "./splitWhole.ts";
+import { LABEL_LIMITS, MIB, type Routed, routePlain, routerOf } from "./routed.ts";
 
-const MIB = 1024 * 1024;
-const LABEL_LIMITS: LabelLimits = { maxLabels: 256, maxLabelNameBytes: 1024, maxLabelValueBytes: 65536 };
 const ROOMY: ParcelLimits = { maxItems: 10_000, maxPlainBytes: 8 * MIB };
 const AGGREGATION = compileRoute(exampleRoute());
 const ARCHIVE = compileRoute(
@@ -47,14 +46,27 @@ const BY_JOB = compileRoute(
 );
 const ONE_UPSTREAM = compileRoute(exampleRoute({ upstreams: ["only"] }));
 
-function split(
+/** Routes a request with a cold table, and once more with decisions in it, which must come to the same. */
+function routed(
   plain: Uint8Array,
   routes: readonly Route[],
   limits: ParcelLimits = ROOMY,
   labels: LabelLimits = LABEL_LIMITS,
-): SplitRequest {
-  const splitRoutes: SplitRoute[] = routes.map((route) => ({ route, limits }));
-  return splitWhole(new Splitter(splitRoutes, labels, limits), plain);
+): Routed {
+  const router = routerOf(
+    routes.map((route) => ({ route, limits })),
+    { labels, metadata: limits },
+  );
+  const first = routePlain(router, plain);
+  expect(comparable(routePlain(router, plain))).toBe(comparable(first));
+  return first;
+}
+
+/** All of it as text: typed arrays are compared byte by byte by toEqual(), which takes seconds. */
+function comparable({ refused, ...rest }: Routed): string {
+  return JSON.stringify({ ...rest, refused: [...refused] }, (_key, value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : value,
+  );
 }
 
 /** Slot by slot, what each upstream of a route has to get, in order. */
@@ -78,7 +90,7 @@ function plainBytesOf(forwarded: readonly ReferenceSeries[]): number {
 /** Checks everything about the parcels of one request; `plain` must be encoded as protobufjs would. */
 function expectRightParcels(plain: Uint8Array, routes: readonly Route[], limits: ParcelLimits): void {
   const reference = decodeReference(plain);
-  const result = split(plain, routes, limits);
+  const result = routed(plain, routes, limits);
   routes.forEach((route, index) => {
     const consignments = result.consignments.filter((consignment) => consignment.route === index);
     const forwarded = new Map(
@@ -98,10 +110,7 @@ function expectRightParcels(plain: Uint8Array, routes: readonly Route[], limits:
 }
 
 /** Checks what parcels say of themselves, that they keep to the limits, and that none was closed too early. */
-function expectFullParcels(
-  parcels: SplitRequest["consignments"][number]["parcels"],
-  limits: ParcelLimits,
-): void {
+function expectFullParcels(parcels: Routed["consignments"][number]["parcels"], limits: ParcelLimits): void {
   const contents = parcels.map(({ body }) => decodeBody(body).series);
   parcels.forEach((parcel, index) => {
     const content = contents[index] ?? [];
@@ -124,7 +133,7 @@ function expectFullParcels(
 }
 
 function sumOfItems(
-  result: SplitRequest,
+  result: Routed,
   route: number,
 ): { series: number; samples: number; histograms: number; exemplars: number } {
   const sum = { series: 0, samples: 0, histograms: 0, exemplars: 0 };
@@ -162,7 +171,7 @@ describe("a recorded request", () => {
     "has its metadata in requests of their own: $name, $limit",
     ({ plain, maxItems, maxPlainBytes }) => {
       const reference = decodeReference(plain);
-      const result = split(plain, [AGGREGATION, ARCHIVE], { maxItems, maxPlainBytes });
+      const result = routed(plain, [AGGREGATION, ARCHIVE], { maxItems, maxPlainBytes });
       const requestsOfMetadata = result.metadata.map(({ body }) => decodeBody(body));
       expect(requestsOfMetadata.flatMap((each) => each.metadata)).toEqual(reference.metadata);
       expect(result.metadata.map(({ entries }) => entries)).toEqual(
@@ -180,7 +189,7 @@ describe("a recorded request", () => {
 
   it.each(requests)("is counted: $name", ({ plain }) => {
     const reference = decodeReference(plain);
-    const result = split(plain, [AGGREGATION, ARCHIVE]);
+    const result = routed(plain, [AGGREGATION, ARCHIVE]);
     const received = {
       series: reference.series.length,
       samples: reference.series.flatMap(({ samples }) => samples).length,
@@ -197,7 +206,7 @@ describe("a recorded request", () => {
 
 /** How many series each parcel of a request holds that goes to a single upstream. */
 function seriesPerParcel(plain: Uint8Array, limits: ParcelLimits): number[] {
-  const [only] = split(plain, [ONE_UPSTREAM], limits).consignments;
+  const [only] = routed(plain, [ONE_UPSTREAM], limits).consignments;
   return (only?.parcels ?? []).map((parcel) => parcel.series);
 }
 
@@ -243,12 +252,10 @@ describe("the limits of a parcel", () => {
 
   it("are those of each route", () => {
     const plain = Buffer.concat([1, 2, 3, 4].map((index) => small(index)));
-    const splitter = new Splitter(
+    const router = routerOf(
       [1, 2, 4].map((maxItems) => ({ route: ONE_UPSTREAM, limits: { maxItems, maxPlainBytes: MIB } })),
-      LABEL_LIMITS,
-      ROOMY,
     );
-    const perRoute = splitWhole(splitter, plain).consignments.map(({ route, parcels }) => [
+    const perRoute = routePlain(router, plain).consignments.map(({ route, parcels }) => [
       route,
       parcels.length,
     ]);
@@ -263,7 +270,7 @@ describe("the limits of a parcel", () => {
 describe("the limits of a metadata request", () => {
   const entry = (family: string): Buffer => metadata(nested(2, family));
   const entriesPerRequest = (plain: Uint8Array, limits: ParcelLimits): number[] =>
-    split(plain, [AGGREGATION], limits).metadata.map(({ entries }) => entries);
+    routed(plain, [AGGREGATION], limits).metadata.map(({ entries }) => entries);
 
   it("are kept exactly, and an entry above them goes alone", () => {
     const plain = Buffer.concat([
@@ -282,7 +289,7 @@ describe("the limits of a metadata request", () => {
 
   it("do not count entries that go nowhere since they are no UTF-8", () => {
     const plain = Buffer.concat([entry("a"), metadata(nested(4, Buffer.from([0xff]))), entry("é")]);
-    const result = split(plain, [AGGREGATION], ROOMY);
+    const result = routed(plain, [AGGREGATION], ROOMY);
     expect(
       result.metadata.flatMap(({ body }) => decodeBody(body).metadata.map(({ family }) => family)),
     ).toEqual(["a", Buffer.from("é").toString("latin1")]);
@@ -304,11 +311,11 @@ describe("series refused at the door", () => {
 
   it("leave the parcels of the others as they would be without them", () => {
     const routes = [AGGREGATION, ARCHIVE];
-    expect(split(mixed, routes).consignments).toEqual(split(Buffer.concat(good), routes).consignments);
+    expect(routed(mixed, routes).consignments).toEqual(routed(Buffer.concat(good), routes).consignments);
   });
 
   it("are counted by reason, with their items", () => {
-    const { refused, received } = split(mixed, [AGGREGATION]);
+    const { refused, received } = routed(mixed, [AGGREGATION]);
     expect(new Map([...refused].map(([reason, counts]) => [reason, { ...counts }]))).toEqual(
       new Map([
         ["empty_label_name", { series: 1, samples: 2, histograms: 0, exemplars: 0 }],
@@ -320,7 +327,7 @@ describe("series refused at the door", () => {
   });
 
   it("are shown by the first three of them", () => {
-    expect(split(mixed, [AGGREGATION]).refusedExamples).toEqual([
+    expect(routed(mixed, [AGGREGATION]).refusedExamples).toEqual([
       { reason: "empty_label_name", series: '{""="x"}' },
       { reason: "duplicate_label_name", series: '{b="1",b="2"}' },
       { reason: "invalid_utf8", series: '{c="\ufffd"}' },
@@ -330,13 +337,13 @@ describe("series refused at the door", () => {
   it("are shown cut when they are long, with the labels that the limit let in", () => {
     const limits = { ...LABEL_LIMITS, maxLabels: 2 };
     const plain = series(label("a", "1"), label("b", "x".repeat(70_000)), label("c", "2"));
-    const [example] = split(plain, [AGGREGATION], ROOMY, limits).refusedExamples;
+    const [example] = routed(plain, [AGGREGATION], ROOMY, limits).refusedExamples;
     expect(example?.reason).toBe("too_many_labels");
     expect(example?.series).toBe(`{a="1",b="${"x".repeat(189)}…`);
   });
 
   it("go to no upstream when all are refused", () => {
-    expect(split(Buffer.concat(bad), [AGGREGATION, ARCHIVE]).consignments).toEqual([]);
+    expect(routed(Buffer.concat(bad), [AGGREGATION, ARCHIVE]).consignments).toEqual([]);
   });
 });
 
@@ -351,7 +358,7 @@ describe("a request that is odd but right", () => {
 
   it("is forwarded, unknown fields of its series with it", () => {
     const plain = Buffer.concat(odd);
-    const [only] = split(plain, [ONE_UPSTREAM]).consignments;
+    const [only] = routed(plain, [ONE_UPSTREAM]).consignments;
     const forwarded = (only?.parcels ?? []).flatMap(({ body }) => decodeBody(body).series);
     expect(forwarded).toEqual(
       decodeReference(plain).series.map((each) => labelled(each, ONE_UPSTREAM).series),
@@ -360,16 +367,16 @@ describe("a request that is odd but right", () => {
 
   it("is forwarded without the top-level fields that are unknown, which are counted", () => {
     const plain = Buffer.concat([varintField(9, 1), ...odd, nested(10, "x"), metadata(), varintField(9, 2)]);
-    const result = split(plain, [ONE_UPSTREAM]);
+    const result = routed(plain, [ONE_UPSTREAM]);
     expect(result.unknownFields).toBe(3);
-    expect(result.consignments).toEqual(split(Buffer.concat(odd), [ONE_UPSTREAM]).consignments);
+    expect(result.consignments).toEqual(routed(Buffer.concat(odd), [ONE_UPSTREAM]).consignments);
     expect(result.metadata.map(({ body }) => Buffer.from(uncompressBody(body)).toString("hex"))).toEqual([
       "1a00",
     ]);
   });
 
   it("is nothing when it is empty", () => {
-    const result = split(new Uint8Array(0), [AGGREGATION]);
+    const result = routed(new Uint8Array(0), [AGGREGATION]);
     expect(result).toMatchObject({
       consignments: [],
       metadata: [],
@@ -382,7 +389,7 @@ describe("a request that is odd but right", () => {
 describe("a request that is broken at its end", () => {
   it("is refused whole, however good its beginning is", () => {
     const good = seriesOf([["a", "1"]]);
-    const error = wireErrorOf(() => split(Buffer.concat([good, good.subarray(0, -1)]), [AGGREGATION]));
+    const error = wireErrorOf(() => routed(Buffer.concat([good, good.subarray(0, -1)]), [AGGREGATION]));
     expect(error).toMatchObject({ code: "WIRE_TRUNCATED", offset: good.length + 1 });
   });
 });
@@ -395,7 +402,7 @@ describe("series without the labels that a route keys by", () => {
       seriesOf([["job", ""]]),
       seriesOf([["", "refused"]]),
     ]);
-    expect(split(plain, [AGGREGATION, BY_JOB, ARCHIVE]).missingKeyLabels).toEqual([0, 2, 0]);
+    expect(routed(plain, [AGGREGATION, BY_JOB, ARCHIVE]).missingKeyLabels).toEqual([0, 2, 0]);
   });
 });
 
@@ -424,7 +431,7 @@ describe("any request", () => {
     fc.assert(
       fc.property(fc.array(anySeries, { maxLength: 12 }), limits, (each, parcelLimits) => {
         const plain = Buffer.concat(each);
-        const result = split(plain, [AGGREGATION, BY_JOB, ARCHIVE], parcelLimits);
+        const result = routed(plain, [AGGREGATION, BY_JOB, ARCHIVE], parcelLimits);
         for (const route of [0, 1, 2]) {
           const sum = sumOfItems(result, route);
           for (const counts of result.refused.values()) {
@@ -449,16 +456,28 @@ describe("any request", () => {
 });
 
 describe("a request of very many series", () => {
-  it("is split in steps, between which others can run", () => {
-    const emptySeries = 10_500;
-    const plain = new Uint8Array(emptySeries * 2).map((_, index) => (index % 2 === 0 ? 0x0a : 0));
-    const limits = { maxItems: 100, maxPlainBytes: 1_000_000 };
-    const labels = { maxLabels: 10, maxLabelNameBytes: 10, maxLabelValueBytes: 10 };
-    const steps = new Splitter([], labels, limits).split(plain);
+  const seriesCount = 10_500;
+  const plain = Buffer.concat(
+    Array.from({ length: seriesCount }, (_, index) => seriesOf([["a", String(index)]])),
+  );
+
+  it("is routed in steps, between which others take theirs, and its parcels go on from step to step", () => {
+    const router = routerOf([{ route: ONE_UPSTREAM, limits: { maxItems: 6000, maxPlainBytes: MIB } }]);
+    const steps = router.route(compress(new Uint8Array(plain)));
+    const small = seriesOf([["small", "x"]]);
     let pauses = 0;
     let step = steps.next();
-    for (; step.done !== true; step = steps.next()) pauses += 1;
-    expect(pauses).toBe(5);
-    expect(step.value.received.series).toBe(emptySeries);
+    for (; step.done !== true; step = steps.next()) {
+      pauses += 1;
+      expect(routePlain(router, small).received.series).toBe(1);
+    }
+    expect(pauses).toBe(2);
+    expect(step.value.received.series).toBe(seriesCount);
+    const parcels = step.value.consignments.flatMap((consignment) => consignment.parcels);
+    expect(parcels.map((parcel) => parcel.series)).toEqual([6000, 4500]);
+    const forwarded = parcels.flatMap((parcel) => decodeBody(joinParcels([parcel])).series);
+    expect(forwarded).toEqual(
+      decodeReference(plain).series.map((each) => labelled(each, ONE_UPSTREAM).series),
+    );
   });
 });

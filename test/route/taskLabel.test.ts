@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { taskLabelEdit } from "../../src/route/taskLabel.ts";
-import { PlainRequest } from "../../src/wire/emit.ts";
+import { TaskLabel } from "../../src/route/taskLabel.ts";
+import { seriesRequest } from "../../src/wire/labelField.ts";
+import { spliced } from "../../src/wire/splice.ts";
 import { decodeReference, type ReferenceSeries } from "../reference/writeRequest.ts";
 import { exemplar, histogram, label, nested, sample, series, varintField } from "../wire/handmade.ts";
 import { scanOfOne } from "../wire/scanned.ts";
@@ -9,9 +10,8 @@ import { TASK_LABEL } from "./exampleRoute.ts";
 
 function withTask(plain: Uint8Array, task: number, name = TASK_LABEL): Buffer {
   const scan = scanOfOne(plain);
-  const request = new PlainRequest();
-  request.appendSeries(scan, taskLabelEdit(scan, Buffer.from(name), task));
-  return Buffer.from(request.view());
+  const message = plain.subarray(scan.start, scan.end);
+  return Buffer.from(seriesRequest(spliced(message, new TaskLabel(name).splice(scan, task))));
 }
 
 function decoded(plain: Uint8Array): ReferenceSeries {

@@ -1,0 +1,15 @@
+/** `memory`: what the gateway may keep. */
+import type { DecisionTableLimits } from "../route/options.ts";
+import { integer } from "./scalars.ts";
+import type { Section } from "./section.ts";
+import { GIB, MIB, size } from "./units.ts";
+
+const MAX_TABLE_SERIES = { min: 1, max: 50_000_000, because: "more would not fit into the engine's memory" };
+const MAX_TABLE_BYTES = { min: MIB, max: 2 * GIB, because: "half of what the engine can address" };
+
+export function readMemory(memory: Section): DecisionTableLimits {
+  return {
+    maxSeries: memory.optional("decision_table_series", integer(MAX_TABLE_SERIES), 1_000_000),
+    maxBytes: memory.optional("decision_table_bytes", size(MAX_TABLE_BYTES), 256 * MIB),
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * What TypeScript calls: a request is decompressed, then taken in steps of scan, look up, decide (in TypeScript) and emit.
+ *
+ * The engine moves bytes and finds decisions. It knows what a label field is, but not what a label means. It checks what it
+ * reads and trusts its caller: see src/engine/engine.ts, the only one.
+ */
+import { emitRows, layDestinations } from "./emit";
+import {
+  ENCODER,
+  ensure,
+  HASH_KEY,
+  METADATA,
+  regionAfter,
+  report,
+  REPORT,
+  REPORT_OUTPUT_AT,
+  REPORT_OUTPUT_END,
+  REPORT_ROWS,
+  ROW_BYTES,
+  ROW_DECISION,
+  ROWS,
+} from "./memory";
+import { scanWindow } from "./scan";
+import { decodeElements } from "./snappyDecode";
+import { encodeElements, maxEncodedBytes } from "./snappyEncode";
+import {
+  beginStep,
+  fillRecord,
+  indexBytes,
+  keepRecord,
+  layTable,
+  lookUpRows,
+  RECORD_DESTINATIONS,
+  RECORD_HEADER,
+} from "./table";
+
+export { setLimits, setOpenParcel, talliesAt } from "./emit";
+
+let scratch: usize = 0;
+let plain: usize = 0;
+/** Where the scratch that the step has not used yet begins. */
+let free: usize = 0;
+
+export function reportAt(): usize {
+  return REPORT;
+}
+
+export function hashKeyAt(): usize {
+  return HASH_KEY;
+}
+
+export function rowsAt(): usize {
+  return ROWS;
+}
+
+export function metadataAt(): usize {
+  return METADATA;
+}
+
+/**
+ * Lays memory out, once.
+ *
+ * @param tableBytes for the decision table; if its indexes would take more than half of it, it is laid out for fewer series
+ */
+export function configure(destinations: u32, tallies: u32, tableSeries: u32, tableBytes: usize): void {
+  while (tableSeries > 1 && indexBytes(tableSeries) > tableBytes / 2) tableSeries >>= 1;
+  const table = layDestinations(regionAfter(__heap_base), destinations, tallies);
+  scratch = layTable(table, tableSeries, tableBytes - indexBytes(tableSeries));
+  ensure(scratch);
+}
+
+/** Room for a packed request; answers where. */
+export function reservePacked(bytes: usize): usize {
+  ensure(scratch + bytes);
+  return scratch;
+}
+
+/** Decompresses the elements of a block that is where reservePacked() said; false if they are not valid. */
+export function uncompress(elementsFrom: usize, packedBytes: usize, plainBytes: usize): bool {
+  reservePlain(regionAfter(scratch + packedBytes), plainBytes);
+  return decodeElements(scratch + elementsFrom, scratch + packedBytes, plain, plainBytes);
+}
+
+/** Room for a window of a plain request; answers where. */
+export function reserveWindow(bytes: usize): usize {
+  reservePlain(scratch, bytes);
+  return plain;
+}
+
+function reservePlain(at: usize, bytes: usize): void {
+  plain = at;
+  free = regionAfter(plain + bytes);
+  ensure(free);
+}
+
+export function plainAt(): usize {
+  return plain;
+}
+
+/** Scans a step's series. See scanWindow(). */
+export function scan(windowBytes: usize, requestBytes: usize): bool {
+  beginStep();
+  free = regionAfter(plain + windowBytes);
+  return scanWindow(plain, plain + windowBytes, plain + requestBytes);
+}
+
+/** Looks the scanned series' decisions up; answers how many have none. */
+export function lookUp(context: u32): u32 {
+  return lookUpRows(load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2)), context);
+}
+
+/**
+ * Makes a record for a row's decision, in the table if it is to be kept and can be, and answers where its number of destinations is to
+ * be written, with `bytes` bytes of destinations behind.
+ */
+export function decide(row: u32, context: u32, bytes: usize, keep: bool): usize {
+  const at = ROWS + row * ROW_BYTES;
+  let record = keep ? keepRecord(at, context, bytes) : 0;
+  if (record === 0) {
+    record = free;
+    free += RECORD_HEADER + bytes;
+    ensure(free);
+    fillRecord(record, at, context);
+  }
+  store<u32>(at, record, ROW_DECISION);
+  return record + RECORD_DESTINATIONS;
+}
+
+/** Writes all rows, which have decisions now, to their destinations, compressed. */
+export function emit(): void {
+  emitRows(load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2)), regionAfter(free));
+}
+
+/** Compresses what is in the window to a stream of elements. */
+export function compress(plainBytes: usize): void {
+  const output = regionAfter(plain + plainBytes);
+  ensure(output + maxEncodedBytes(plainBytes));
+  report(REPORT_OUTPUT_AT, <u32>output);
+  report(REPORT_OUTPUT_END, <u32>encodeElements(plain, plain + plainBytes, output, ENCODER));
+}

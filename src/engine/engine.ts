@@ -1,0 +1,376 @@
+/**
+ * The hot path's face: one request at a time is decompressed, scanned in steps, and sent on compressed, by the decisions
+ * that the table has or that the caller makes.
+ *
+ * It knows no label semantics. Its memory is used again by the next request: what a method says it answers with is either
+ * a number, or copied out, or valid until the next call that is named there.
+ */
+import { type EngineProgram, instantiate } from "./program.ts";
+
+/** Bytes of the hash's key. */
+export const HASH_KEY_BYTES = 32;
+
+/** Limits of a parcel. A series above one of them goes in a parcel of its own. */
+export interface DestinationLimits {
+  /** Samples, histograms and exemplars together. */
+  readonly maxItems: number;
+  readonly maxPlainBytes: number;
+}
+
+export interface EngineOptions {
+  /** By number: where series go. */
+  readonly destinations: readonly DestinationLimits[];
+  /** How many counts there are that decisions can add their series to. */
+  readonly tallies: number;
+  /** Decisions that a generation of the table holds; two are kept. */
+  readonly tableSeries: number;
+  /** Memory for the whole table, in bytes; it holds fewer series if this does not reach. */
+  readonly tableBytes: number;
+  /** HASH_KEY_BYTES random bytes, secret and new for each process, so that nobody can make two label sets collide. */
+  readonly hashKey: Uint8Array;
+}
+
+/** What a decision does with a series. */
+export type Effect =
+  /** It goes to a destination, with bytes [keep, resume) of its message replaced. */
+  | {
+      readonly kind: "send";
+      readonly destination: number;
+      readonly keep: number;
+      readonly resume: number;
+      readonly inserted: Uint8Array;
+    }
+  /** It is added to a count. */
+  | { readonly kind: "count"; readonly tally: number };
+
+export interface Counts {
+  readonly series: number;
+  readonly samples: number;
+  readonly histograms: number;
+  readonly exemplars: number;
+}
+
+/** What a step got of a request. */
+export interface Step {
+  /** Bytes of the window that are done with; the rest begins with a whole field. */
+  readonly consumed: number;
+  /** Unless 0: how long a window must be for the field at its beginning. */
+  readonly needed: number;
+  readonly received: Counts;
+  readonly unknownFields: number;
+  /** Series without a decision: each is to be given one. */
+  readonly undecided: number;
+  readonly metadataEntries: number;
+}
+
+/** A series of the step, by its place in bytes(). */
+export interface Row extends Counts {
+  readonly start: number;
+  readonly end: number;
+  /** End of the label fields that it begins with, or, when they are not all of them, `end`. */
+  readonly labelsEnd: number;
+}
+
+/** What one parcel gets in a step. */
+export interface Piece extends Counts {
+  readonly destination: number;
+  /** Whether it belongs to the parcel that was open before, see openParcel(). */
+  readonly continues: boolean;
+  readonly plainBytes: number;
+  /** Snappy elements. */
+  readonly elements: Uint8Array;
+}
+
+/** Size of the table and what it has seen, ever growing but for `series` and `bytes`. */
+export interface TableState {
+  readonly series: number;
+  readonly bytes: number;
+  readonly turns: number;
+}
+
+// Layouts as in assembly/memory.ts, table.ts and emit.ts, in numbers of four bytes.
+const REPORT = {
+  rows: 0,
+  entries: 1,
+  unknownFields: 2,
+  consumed: 3,
+  needed: 4,
+  samples: 5,
+  histograms: 6,
+  exemplars: 7,
+  pieces: 8,
+  piecesAt: 9,
+  outputAt: 10,
+  outputEnd: 11,
+  tableSeries: 12,
+  tableBytes: 13,
+  tableTurns: 14,
+} as const;
+const ROW = {
+  stride: 12,
+  start: 0,
+  end: 1,
+  labelsEnd: 2,
+  decision: 3,
+  samples: 4,
+  histograms: 5,
+  exemplars: 6,
+  kind: 7,
+} as const;
+const KIND_WHOLE = 1;
+const PIECE = {
+  stride: 12,
+  series: 0,
+  samples: 1,
+  histograms: 2,
+  exemplars: 3,
+  destination: 4,
+  continues: 5,
+  plainBytes: 6,
+  output: 7,
+  outputEnd: 8,
+} as const;
+const TALLY_STRIDE = 4;
+const DESTINATION_HEADER_BYTES = 16;
+const TALLY = 0x80000000;
+
+export class Engine {
+  readonly #program: EngineProgram;
+  readonly #tallies: number;
+  readonly #reportAt: number;
+  readonly #rowsAt: number;
+  readonly #entriesAt: number;
+  readonly #talliesAt: number;
+  /** Views of the memory; new ones are made when it has grown. */
+  #bytes: Uint8Array;
+  #numbers: Uint32Array;
+
+  constructor(options: EngineOptions) {
+    const program = instantiate();
+    const { destinations, tallies, tableSeries, tableBytes, hashKey } = options;
+    program.configure(destinations.length, tallies, tableSeries, tableBytes);
+    destinations.forEach(({ maxItems, maxPlainBytes }, number) => {
+      program.setLimits(number, maxItems, maxPlainBytes);
+    });
+    this.#program = program;
+    this.#tallies = tallies;
+    this.#reportAt = program.reportAt() / 4;
+    this.#rowsAt = program.rowsAt() / 4;
+    this.#entriesAt = program.metadataAt() / 4;
+    this.#talliesAt = program.talliesAt() / 4;
+    this.#bytes = new Uint8Array(program.memory.buffer);
+    this.#numbers = new Uint32Array(program.memory.buffer);
+    this.#bytes.set(hashKey.subarray(0, HASH_KEY_BYTES), program.hashKeyAt());
+  }
+
+  /** The engine's memory: valid until a call of uncompress(), setWindow(), decide(), emit() or compress(). */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  /**
+   * Decompresses a request, which becomes the window.
+   *
+   * @param block      a snappy block
+   * @param elementsAt where its elements begin, behind its length
+   * @param plainBytes its length
+   * @returns false when the elements are not valid
+   */
+  uncompress(block: Uint8Array, elementsAt: number, plainBytes: number): boolean {
+    const at = this.#program.reservePacked(block.length);
+    this.#refresh();
+    this.#bytes.set(block, at);
+    const valid = this.#program.uncompress(elementsAt, block.length, plainBytes) !== 0;
+    this.#refresh();
+    return valid;
+  }
+
+  /** A copy of the window's first bytes. */
+  copyWindow(length: number): Uint8Array {
+    const at = this.#program.plainAt();
+    return this.#bytes.slice(at, at + length);
+  }
+
+  /** Makes a part of a plain request, from the beginning of a field on, the window. */
+  setWindow(part: Uint8Array): void {
+    const at = this.#program.reserveWindow(part.length);
+    this.#refresh();
+    this.#bytes.set(part, at);
+  }
+
+  /**
+   * Begins a step: scans the window's series, up to a fixed number of them, and looks up their decisions.
+   *
+   * @param windowBytes  how long the window is
+   * @param requestBytes how much of the request there is, from the window's beginning on
+   * @param context      series of different contexts have decisions of their own
+   * @returns null when what was scanned is not well-formed
+   */
+  scan(windowBytes: number, requestBytes: number, context: number): Step | null {
+    if (this.#program.scan(windowBytes, requestBytes) === 0) return null;
+    const undecided = this.#program.lookUp(context);
+    return {
+      consumed: this.#report(REPORT.consumed),
+      needed: this.#report(REPORT.needed),
+      received: {
+        series: this.#report(REPORT.rows),
+        samples: this.#report(REPORT.samples),
+        histograms: this.#report(REPORT.histograms),
+        exemplars: this.#report(REPORT.exemplars),
+      },
+      unknownFields: this.#report(REPORT.unknownFields),
+      undecided,
+      metadataEntries: this.#report(REPORT.entries),
+    };
+  }
+
+  /** The next series of the step, from `row` on, that has no decision; -1 when all have one. */
+  nextUndecided(row: number): number {
+    const rows = this.#report(REPORT.rows);
+    const numbers = this.#numbers;
+    for (let next = row; next < rows; next++) {
+      if (numbers[this.#rowsAt + next * ROW.stride + ROW.decision] === 0) return next;
+    }
+    return -1;
+  }
+
+  row(row: number): Row {
+    const at = this.#rowsAt + row * ROW.stride;
+    const isWhole = this.#number(at + ROW.kind) === KIND_WHOLE;
+    return {
+      start: this.#number(at + ROW.start),
+      end: this.#number(at + ROW.end),
+      labelsEnd: this.#number(at + (isWhole ? ROW.end : ROW.labelsEnd)),
+      series: 1,
+      samples: this.#number(at + ROW.samples),
+      histograms: this.#number(at + ROW.histograms),
+      exemplars: this.#number(at + ROW.exemplars),
+    };
+  }
+
+  /** Where the step's metadata entry is in bytes(), its field's tag included. */
+  metadataEntry(entry: number): { readonly start: number; readonly end: number } {
+    const at = this.#entriesAt + entry * 2;
+    return { start: this.#number(at), end: this.#number(at + 1) };
+  }
+
+  /**
+   * Gives a row its decision.
+   *
+   * @param keep whether all series of equal label bytes and context get it; those that scan() calls whole never do
+   */
+  decide(row: number, context: number, effects: readonly Effect[], keep: boolean): void {
+    let length = 0;
+    for (const effect of effects) length += effectBytes(effect);
+    let at = this.#program.decide(row, context, length, keep);
+    this.#refresh();
+    this.#write(at, effects.length);
+    at += 4;
+    for (const effect of effects) {
+      this.#writeEffect(at, effect);
+      at += effectBytes(effect);
+    }
+  }
+
+  /** Says for the coming emit() that a destination's parcel is open, and what it holds. */
+  openParcel(destination: number, items: number, plainBytes: number): void {
+    this.#program.setOpenParcel(destination, items, plainBytes);
+  }
+
+  /** Ends the step: sends every series where its decision says. The pieces are copies. */
+  emit(): Piece[] {
+    this.#program.emit();
+    this.#refresh();
+    const output = this.#report(REPORT.outputAt);
+    const elements = this.#bytes.slice(output, this.#report(REPORT.outputEnd));
+    const first = this.#report(REPORT.piecesAt) / 4;
+    const pieces: Piece[] = [];
+    for (let piece = 0; piece < this.#report(REPORT.pieces); piece++) {
+      const at = first + piece * PIECE.stride;
+      pieces.push({
+        destination: this.#number(at + PIECE.destination),
+        continues: this.#number(at + PIECE.continues) === 1,
+        plainBytes: this.#number(at + PIECE.plainBytes),
+        elements: elements.subarray(
+          this.#number(at + PIECE.output) - output,
+          this.#number(at + PIECE.outputEnd) - output,
+        ),
+        series: this.#number(at + PIECE.series),
+        samples: this.#number(at + PIECE.samples),
+        histograms: this.#number(at + PIECE.histograms),
+        exemplars: this.#number(at + PIECE.exemplars),
+      });
+    }
+    return pieces;
+  }
+
+  /** What decisions of the emitted step have added to a tally. */
+  tally(tally: number): Counts {
+    const at = this.#talliesAt + tally * TALLY_STRIDE;
+    return {
+      series: this.#number(at),
+      samples: this.#number(at + 1),
+      histograms: this.#number(at + 2),
+      exemplars: this.#number(at + 3),
+    };
+  }
+
+  get tallies(): number {
+    return this.#tallies;
+  }
+
+  /** Compresses bytes to snappy elements; the window is lost. */
+  compress(plain: Uint8Array): Uint8Array {
+    this.setWindow(plain);
+    this.#program.compress(plain.length);
+    this.#refresh();
+    return this.#bytes.slice(this.#report(REPORT.outputAt), this.#report(REPORT.outputEnd));
+  }
+
+  get table(): TableState {
+    return {
+      series: this.#report(REPORT.tableSeries),
+      bytes: this.#report(REPORT.tableBytes),
+      turns: this.#report(REPORT.tableTurns),
+    };
+  }
+
+  #writeEffect(at: number, effect: Effect): void {
+    if (effect.kind === "count") {
+      this.#write(at, (TALLY | effect.tally) >>> 0);
+      this.#write(at + 4, 0);
+      this.#write(at + 8, 0);
+      this.#write(at + 12, 0);
+      return;
+    }
+    this.#write(at, effect.destination);
+    this.#write(at + 4, effect.keep);
+    this.#write(at + 8, effect.resume);
+    this.#write(at + 12, effect.inserted.length);
+    this.#bytes.set(effect.inserted, at + DESTINATION_HEADER_BYTES);
+  }
+
+  #write(at: number, value: number): void {
+    this.#numbers[at >>> 2] = value;
+  }
+
+  #number(index: number): number {
+    return this.#numbers[index] ?? 0;
+  }
+
+  #report(index: number): number {
+    return this.#numbers[this.#reportAt + index] ?? 0;
+  }
+
+  /** Memory that has grown leaves its old views empty. */
+  #refresh(): void {
+    if (this.#bytes.length > 0) return;
+    this.#bytes = new Uint8Array(this.#program.memory.buffer);
+    this.#numbers = new Uint32Array(this.#program.memory.buffer);
+  }
+}
+
+function effectBytes(effect: Effect): number {
+  const inserted = effect.kind === "send" ? effect.inserted.length : 0;
+  return DESTINATION_HEADER_BYTES + ((inserted + 7) & ~7);
+}

@@ -1,0 +1,256 @@
+/**
+ * One request in, parcels out: every series to the upstreams that the routes decide, in the order it came.
+ *
+ * A series' decision is made here, once, from its labels, and replayed by the engine whenever its label bytes come again.
+ * The whole request is scanned before anything is answered, so a request that is broken at its end forwards nothing.
+ */
+import { type Effect, Engine, type Row } from "../engine/engine.ts";
+import { Cursor } from "../wire/cursor.ts";
+import { WireError } from "../wire/errors.ts";
+import { scanRequest, scanSeries, SeriesScan } from "../wire/scan.ts";
+import { checkMessage, METADATA_SHAPE } from "../wire/shapes.ts";
+import { readPlainLength, uncompressBlock } from "../wire/snappy.ts";
+import { NO_SPLICE } from "../wire/splice.ts";
+import type { Route } from "./decide.ts";
+import { checkAtDoor } from "./door.ts";
+import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
+import { type RoutedRequest, RequestParts } from "./requestParts.ts";
+import { TaskLabel } from "./taskLabel.ts";
+
+/** Plain bytes that a step looks at, unless one series is longer: some ten milliseconds of work at most. */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+/** Requests are of one context until something of a request but its series has a part in decisions. */
+const CONTEXT = 0;
+const NONE: readonly Effect[] = [];
+
+/** A route, the limits of what it sends, and how many lanes each of its upstreams has. */
+export interface RouterRoute {
+  readonly route: Route;
+  readonly limits: ParcelLimits;
+  readonly lanes: number;
+}
+
+export interface RouterLimits {
+  readonly labels: LabelLimits;
+  /** Of a request, decompressed. */
+  readonly maxPlainBytes: number;
+  /** Of a request that holds metadata. */
+  readonly metadata: ParcelLimits;
+  readonly table: DecisionTableLimits;
+}
+
+/** Where parcels go: index of the route, slot number in it, and lane of that slot's upstream. */
+export interface LaneAddress {
+  readonly route: number;
+  readonly slot: number;
+  readonly lane: number;
+}
+
+/** How the decision table does; `newSeries` and `knownSeries` only grow. */
+export interface DecisionTableState {
+  /** Decisions that are held, by both generations together. */
+  readonly series: number;
+  readonly bytes: number;
+  /** Series that came with a decision in the table, and without. */
+  readonly knownSeries: number;
+  readonly newSeries: number;
+}
+
+/** Splits requests among the upstreams of all routes. Built once from the configuration. */
+export class Router {
+  readonly #routes: readonly LabellingRoute[];
+  readonly #limits: RouterLimits;
+  /** By the engine's number of a destination. */
+  readonly #addresses: readonly LaneAddress[];
+  readonly #engine: Engine;
+  #scan: MemoryScan;
+  #knownSeries = 0;
+  #newSeries = 0;
+
+  /** @param hashKey secret random bytes, see EngineOptions */
+  constructor(routes: readonly RouterRoute[], limits: RouterLimits, hashKey: Uint8Array) {
+    const addresses: LaneAddress[] = [];
+    this.#routes = routes.map(({ route, limits: parcels, lanes }, index) => {
+      const first = addresses.length;
+      for (let slot = 0; slot < route.options.upstreams.length; slot++) {
+        for (let lane = 0; lane < lanes; lane++) addresses.push({ route: index, slot, lane });
+      }
+      const taskLabel = route.options.tasks === null ? null : new TaskLabel(route.options.tasks.label);
+      return { route, limits: parcels, lanes, first, taskLabel };
+    });
+    this.#addresses = addresses;
+    this.#limits = limits;
+    this.#engine = new Engine({
+      destinations: addresses.map(({ route }) => limitsOf(routes, route)),
+      tallies: routes.length,
+      tableSeries: limits.table.maxSeries,
+      tableBytes: limits.table.maxBytes,
+      hashKey,
+    });
+    this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
+  }
+
+  get decisionTable(): DecisionTableState {
+    const { series, bytes } = this.#engine.table;
+    return { series, bytes, knownSeries: this.#knownSeries, newSeries: this.#newSeries };
+  }
+
+  /**
+   * Routes a request in steps, between which other requests can take theirs: the steps yield nothing, the last one returns
+   * the parts.
+   *
+   * @param block the request's body, a snappy block
+   * @throws {WireError} from a step, when the request is malformed anywhere; nothing may be forwarded then
+   */
+  *route(block: Uint8Array): Generator<undefined, RoutedRequest, undefined> {
+    const plainBytes = this.#uncompress(block);
+    const parts = new RequestParts(this.#addresses, this.#routes.length, this.#limits.metadata);
+    // The engine is free for others between steps, so what is longer than one is kept here.
+    let plain = plainBytes > WINDOW_BYTES ? this.#engine.copyWindow(plainBytes) : null;
+    let at = 0;
+    let windowBytes = Math.min(plainBytes, WINDOW_BYTES);
+    while (at < plainBytes) {
+      const { consumed, needed } = this.#step(parts, windowBytes, plainBytes - at, plain);
+      at += consumed;
+      if (at === plainBytes) break;
+      plain ??= this.#engine.copyWindow(plainBytes);
+      yield;
+      windowBytes = Math.min(plainBytes - at, Math.max(WINDOW_BYTES, needed));
+      this.#engine.setWindow(plain.subarray(at, at + windowBytes));
+    }
+    if (parts.isNoRequest) throw this.#explain(plain ?? this.#engine.copyWindow(plainBytes));
+    return parts.finish((metadata) => this.#engine.compress(metadata));
+  }
+
+  #uncompress(block: Uint8Array): number {
+    const { plainBytes, elementsAt } = readPlainLength(block, this.#limits.maxPlainBytes);
+    if (this.#engine.uncompress(block, elementsAt, plainBytes)) return plainBytes;
+    uncompressBlock(block, this.#limits.maxPlainBytes);
+    throw new Error("bug: the engine refuses a snappy block that is valid");
+  }
+
+  /** @param plain the whole request, unless the window is all of it */
+  #step(
+    parts: RequestParts,
+    windowBytes: number,
+    requestBytes: number,
+    plain: Uint8Array | null,
+  ): { readonly consumed: number; readonly needed: number } {
+    const engine = this.#engine;
+    const step = engine.scan(windowBytes, requestBytes, CONTEXT);
+    if (step === null) throw this.#explain(plain ?? engine.copyWindow(requestBytes));
+    try {
+      for (let entry = 0; entry < step.metadataEntries; entry++) this.#addMetadata(parts, entry);
+      if (step.undecided > 0) this.#decideRows(parts);
+    } catch (error) {
+      // Its place is one in the engine's memory: the request is read again for the error that its sender understands.
+      throw error instanceof WireError ? this.#explain(plain ?? engine.copyWindow(requestBytes)) : error;
+    }
+    this.#newSeries += step.undecided;
+    this.#knownSeries += step.received.series - step.undecided;
+    parts.openParcels((destination, items, plainBytes) => {
+      engine.openParcel(destination, items, plainBytes);
+    });
+    parts.add(step, engine.emit());
+    for (let route = 0; route < this.#routes.length; route++) {
+      parts.addMissingKeyLabels(route, engine.tally(route).series);
+    }
+    return step;
+  }
+
+  #decideRows(parts: RequestParts): void {
+    const engine = this.#engine;
+    for (let row = engine.nextUndecided(0); row >= 0; row = engine.nextUndecided(row + 1)) {
+      const found = engine.row(row);
+      const series = this.#memoryScan().series(found);
+      const reason = checkAtDoor(series, this.#limits.labels);
+      if (reason !== null) parts.refuse(reason, series, found);
+      // A refused series is looked at each time it comes: its sender is told each time.
+      engine.decide(row, CONTEXT, reason === null ? this.#effects(series) : NONE, reason === null);
+    }
+  }
+
+  #effects(series: SeriesScan): Effect[] {
+    const effects: Effect[] = [];
+    this.#routes.forEach(({ route, lanes, first, taskLabel }, index) => {
+      const { slot, task, placementKey, missingKeyLabels } = route.decide(series);
+      const splice = taskLabel === null || task === null ? NO_SPLICE : taskLabel.splice(series, task);
+      const lane = laneOf(placementKey, lanes);
+      effects.push({ kind: "send", destination: first + slot * lanes + lane, ...splice });
+      if (missingKeyLabels) effects.push({ kind: "count", tally: index });
+    });
+    return effects;
+  }
+
+  #addMetadata(parts: RequestParts, entry: number): void {
+    const { start, end } = this.#engine.metadataEntry(entry);
+    const isText = this.#memoryScan().metadata(start, end);
+    parts.addMetadata(this.#engine.bytes.slice(start, end), isText);
+  }
+
+  /** The engine's memory is another array once it has grown. */
+  #memoryScan(): MemoryScan {
+    const { bytes } = this.#engine;
+    if (this.#scan.bytes !== bytes) this.#scan = new MemoryScan(bytes, this.#limits.labels.maxLabels);
+    return this.#scan;
+  }
+
+  /** What is wrong with a request that the engine refused. */
+  #explain(plain: Uint8Array): Error {
+    try {
+      scanRequest(plain, this.#limits.labels.maxLabels, {
+        series: () => undefined,
+        metadata: () => undefined,
+      });
+    } catch (error) {
+      if (error instanceof WireError) return error;
+      throw error;
+    }
+    return new Error("bug: the engine refuses a request that is well-formed");
+  }
+}
+
+interface LabellingRoute extends RouterRoute {
+  /** The engine's number for lane 0 of slot 0. */
+  readonly first: number;
+  /** null in a route without tasks. */
+  readonly taskLabel: TaskLabel | null;
+}
+
+/** Scans series and metadata where they are in the engine's memory. */
+class MemoryScan {
+  readonly bytes: Uint8Array;
+  readonly #cursor: Cursor;
+  readonly #series: SeriesScan;
+
+  constructor(bytes: Uint8Array, maxLabels: number) {
+    this.bytes = bytes;
+    this.#cursor = new Cursor(bytes);
+    this.#series = new SeriesScan(bytes, maxLabels);
+  }
+
+  /** Valid until the next call. */
+  series({ start, labelsEnd }: Row): SeriesScan {
+    this.#cursor.pos = start;
+    scanSeries(this.#cursor, labelsEnd, this.#series);
+    return this.#series;
+  }
+
+  /** Whether all strings of an entry are UTF-8. */
+  metadata(start: number, end: number): boolean {
+    this.#cursor.pos = start;
+    this.#cursor.readTag();
+    return checkMessage(this.#cursor, this.#cursor.readEnd(), METADATA_SHAPE) && this.#cursor.pos === end;
+  }
+}
+
+function limitsOf(routes: readonly RouterRoute[], route: number): ParcelLimits {
+  const limits = routes[route]?.limits;
+  if (limits === undefined) throw new Error(`bug: no route ${route}`);
+  return limits;
+}
+
+/** Lanes keep the order of a series, so a series has one lane; neighbouring tasks get different ones. */
+function laneOf(placementKey: number, lanes: number): number {
+  return placementKey % lanes;
+}

@@ -1,0 +1,76 @@
+/**
+ * Shares the event loop among the requests that are being routed.
+ *
+ * A request is routed at once, in one go, when it is the only one and short, as nearly all are. When more come than fit into a
+ * few milliseconds, they take turns, step by step, and between two rounds everything else is served: health checks, what
+ * arrives, what leaves. So neither a huge request nor a thousand new senders hold up the rest.
+ */
+import { setImmediate } from "node:timers";
+
+/** Work of steps: yields between them and returns its result. */
+export type Steps<Result> = Generator<undefined, Result, undefined>;
+
+export class Turns {
+  readonly #now: () => number;
+  readonly #budgetMs: number;
+  readonly #waiting: (() => boolean)[] = [];
+  #spentMs = 0;
+  #roundEnds = false;
+  #working = false;
+
+  /** @param budgetMs how long steps go on before others are served; the last one may exceed it */
+  constructor(now: () => number, budgetMs: number) {
+    this.#now = now;
+    this.#budgetMs = budgetMs;
+  }
+
+  /** How many have not come to their end. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Takes all steps, each in its turn. Rejects with what a step throws. */
+  run<Result>(steps: Steps<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => {
+        try {
+          const step = steps.next();
+          if (step.done !== true) return false;
+          resolve(step.value);
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+        return true;
+      });
+      if (!this.#working) this.#work();
+    });
+  }
+
+  #work(): void {
+    this.#working = true;
+    let before = this.#now();
+    while (this.#spentMs < this.#budgetMs) {
+      const step = this.#waiting[0];
+      if (step === undefined) break;
+      const isDone = step();
+      this.#waiting.shift();
+      if (!isDone) this.#waiting.push(step);
+      const after = this.#now();
+      this.#spentMs += after - before;
+      before = after;
+    }
+    this.#working = false;
+    this.#endRound();
+  }
+
+  /** What was spent is forgotten once the loop has been round. */
+  #endRound(): void {
+    if (this.#roundEnds) return;
+    this.#roundEnds = true;
+    setImmediate(() => {
+      this.#roundEnds = false;
+      this.#spentMs = 0;
+      if (this.#waiting.length > 0) this.#work();
+    });
+  }
+}
