@@ -53,7 +53,9 @@ export class Gateway {
   readonly #server: IngestServer;
   /** Senders that got parcels which may wait for company. */
   readonly #unflushed = new Set<Sender>();
-  #flushIsNear = false;
+  #watchesForIdle = false;
+  /** Grows with whatever reaches the gateway: requests, their bodies, and upstreams' answers. */
+  #arrivals = 0;
   #port = 0;
 
   /** @throws {DeliveryError} when an upstream's tls_config cannot be used */
@@ -135,46 +137,53 @@ export class Gateway {
     this.#countReceived(routed);
     this.#forwardMetadata(routed);
     const outcomes = this.#deliver(routed.consignments, started);
-    this.#flushSoon();
+    this.#flushWhenIdle();
     const report = reportOf(routed, await outcomes);
     this.#logProblems(report);
     return composeAnswer(report, Math.random());
   }
 
-  /** Answers when all parcels have an outcome. */
+  /** Answers, when all parcels have an outcome, with those that were not delivered. */
   #deliver(consignments: readonly Consignment[], started: number): Promise<NamedOutcome[]> {
     return new Promise((resolve) => {
-      const all: NamedOutcome[] = [];
+      const failed: NamedOutcome[] = [];
       let open = consignments.length;
-      if (open === 0) resolve(all);
+      if (open === 0) resolve(failed);
       for (const { route, slot, lane, parcels } of consignments) {
         const destination = this.#destinations[route]?.[slot];
         if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
         for (const { series, items } of parcels) destination.metrics.routed(series, items);
         this.#unflushed.add(destination.sender);
         destination.sender.deliver(lane, parcels, started + destination.deliveryDeadlineMs, (outcomes) => {
-          for (const outcome of outcomes) all.push({ upstream: destination.name, outcome });
+          for (const outcome of outcomes) {
+            if (outcome.kind !== "delivered") failed.push({ upstream: destination.name, outcome });
+          }
           open -= 1;
-          if (open === 0) resolve(all);
+          if (open === 0) resolve(failed);
         });
       }
     });
   }
 
   /**
-   * Lets parcels go that wait for company, once every request in the gateway waits for its delivery: no more will come
-   * before some are answered. What arrives in the same turn of the event loop still travels with them.
+   * Lets parcels go that wait for company, as soon as a turn of the event loop brings nothing new: while something arrives,
+   * more parcels for the same upstreams are likely to come, and the time is not lost. It ends at batch_send_deadline.
    */
-  #flushSoon(): void {
-    if (this.#flushIsNear || this.#unflushed.size === 0) return;
-    this.#flushIsNear = true;
-    setImmediate(() => {
-      this.#flushIsNear = false;
-      // The last of those that are read or routed comes here again.
-      if (this.#server.isReading || this.#turns.waiting > 0) return;
+  #flushWhenIdle(): void {
+    if (this.#watchesForIdle) return;
+    this.#watchesForIdle = true;
+    let seen = this.#arrivals;
+    const look = (): void => {
+      if (this.#turns.waiting > 0 || seen !== this.#arrivals) {
+        seen = this.#arrivals;
+        setImmediate(look);
+        return;
+      }
+      this.#watchesForIdle = false;
       for (const sender of this.#unflushed) sender.flush();
       this.#unflushed.clear();
-    });
+    };
+    setImmediate(look);
   }
 
   /** Best effort, once per upstream name: the answer to the sender neither waits for it nor depends on it. */
@@ -234,6 +243,7 @@ export class Gateway {
           metrics.settled(end, items);
         },
         attempted: (result, durationMs) => {
+          this.#arrivals += 1;
           metrics.attempted(result, durationMs / 1000);
         },
         breakerChanged: (state) => {
@@ -258,8 +268,8 @@ export class Gateway {
           this.#metrics.requestSeconds.observe(durationMs / 1000);
           this.#log.debug({ status, durationMs }, "request");
         },
-        allRead: () => {
-          this.#flushSoon();
+        arrived: () => {
+          this.#arrivals += 1;
         },
         bodyRead: (bytes) => {
           this.#metrics.bodyBytes.inc(bytes);
@@ -281,7 +291,7 @@ export class Gateway {
 
 interface NamedOutcome {
   readonly upstream: string;
-  readonly outcome: ParcelOutcome;
+  readonly outcome: Exclude<ParcelOutcome, { kind: "delivered" }>;
 }
 
 function reportOf(routed: RoutedRequest, outcomes: readonly NamedOutcome[]): WriteReport {

@@ -71,14 +71,16 @@ export interface Row extends Counts {
   readonly labelsEnd: number;
 }
 
-/** What one parcel gets in a step. */
-export interface Piece extends Counts {
+/** What one parcel gets in a step; by itself it is what a parcel is. */
+export interface Piece {
   readonly destination: number;
   /** Whether it belongs to the parcel that was open before, see openParcel(). */
   readonly continues: boolean;
   readonly plainBytes: number;
   /** Snappy elements. */
   readonly elements: Uint8Array;
+  readonly series: number;
+  readonly items: Omit<Counts, "series">;
 }
 
 /** Size of the table and what it has seen, ever growing but for `series` and `bytes`. */
@@ -285,7 +287,8 @@ export class Engine {
     const elements = this.#bytes.slice(output, this.#report(REPORT.outputEnd));
     const first = this.#report(REPORT.piecesAt) / 4;
     const pieces: Piece[] = [];
-    for (let piece = 0; piece < this.#report(REPORT.pieces); piece++) {
+    const count = this.#report(REPORT.pieces);
+    for (let piece = 0; piece < count; piece++) {
       const at = first + piece * PIECE.stride;
       pieces.push({
         destination: this.#number(at + PIECE.destination),
@@ -296,9 +299,11 @@ export class Engine {
           this.#number(at + PIECE.outputEnd) - output,
         ),
         series: this.#number(at + PIECE.series),
-        samples: this.#number(at + PIECE.samples),
-        histograms: this.#number(at + PIECE.histograms),
-        exemplars: this.#number(at + PIECE.exemplars),
+        items: {
+          samples: this.#number(at + PIECE.samples),
+          histograms: this.#number(at + PIECE.histograms),
+          exemplars: this.#number(at + PIECE.exemplars),
+        },
       });
     }
     return pieces;

@@ -43,8 +43,8 @@ export interface WriteHandler {
 export interface ReceiveEvents {
   /** A write request came to its end. `status` is null when the connection was closed without one. */
   answered(status: number | null, durationMs: number): void;
-  /** Every body that a sender has begun is read now, or given up. */
-  allRead(): void;
+  /** A write request's head came, or its body is complete. */
+  arrived(): void;
   /** A body was read completely; its compressed length. */
   bodyRead(bytes: number): void;
   /** A body could not be read as remote write; `code` says why. */
@@ -60,8 +60,6 @@ export class IngestServer {
   readonly #now: () => number;
   readonly #server: Server;
   readonly #connections = new Connections();
-  /** Requests whose bodies are being read. */
-  #reading = 0;
   #ready = false;
   #stopping = false;
 
@@ -99,11 +97,6 @@ export class IngestServer {
       });
     });
     return (this.#server.address() as AddressInfo).port;
-  }
-
-  /** Whether a body is being read, so that another write is about to come. */
-  get isReading(): boolean {
-    return this.#reading > 0;
   }
 
   /** What /-/ready answers: whether senders should come. Write requests are served either way. */
@@ -181,11 +174,10 @@ export class IngestServer {
   #receive(request: IncomingMessage): Promise<WriteAnswer | null> {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
     // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
-    this.#reading += 1;
+    this.#events.arrived();
     return readBody(request, maxBodyBytes, bodyTimeoutMs)
       .then((body) => {
-        this.#reading -= 1;
-        if (this.#reading === 0) this.#events.allRead();
+        this.#events.arrived();
         return this.#understand(request, body);
       })
       .then((understood) => (understood instanceof Uint8Array ? this.#handler.write(understood) : understood))

@@ -42,7 +42,7 @@ export class RequestParts {
   readonly #addresses: readonly LaneAddress[];
   readonly #metadataLimits: ParcelLimits;
   /** By destination, in the order in which the request's series came to them. */
-  readonly #parcels = new Map<number, OpenParcel[]>();
+  readonly #parcels = new Map<number, Parcel[]>();
   readonly #metadata: Uint8Array[] = [];
   #metadataEntries = 0;
   #metadataDropped = 0;
@@ -87,8 +87,10 @@ export class RequestParts {
   /** Tells of every parcel that an earlier step has left open. */
   openParcels(tell: (destination: number, items: number, plainBytes: number) => void): void {
     for (const [destination, parcels] of this.#parcels) {
-      const open = parcels.at(-1);
-      if (open !== undefined) tell(destination, open.counts.items, open.plainBytes);
+      const open = parcels[parcels.length - 1];
+      if (open === undefined) continue;
+      const { samples, histograms, exemplars } = open.items;
+      tell(destination, samples + histograms + exemplars, open.plainBytes);
     }
   }
 
@@ -98,9 +100,10 @@ export class RequestParts {
     this.#unknownFields += step.unknownFields;
     for (const piece of pieces) {
       const parcels = this.#parcels.get(piece.destination);
-      if (parcels === undefined) this.#parcels.set(piece.destination, [new OpenParcel(piece)]);
-      else if (piece.continues) parcels.at(-1)?.add(piece);
-      else parcels.push(new OpenParcel(piece));
+      const open = parcels?.[parcels.length - 1];
+      if (parcels === undefined || open === undefined) this.#parcels.set(piece.destination, [piece]);
+      else if (piece.continues) parcels[parcels.length - 1] = joined(open, piece);
+      else parcels.push(piece);
     }
   }
 
@@ -119,10 +122,10 @@ export class RequestParts {
     };
   }
 
-  #consign(destination: number, parcels: readonly OpenParcel[]): Consignment {
+  #consign(destination: number, parcels: readonly Parcel[]): Consignment {
     const address = this.#addresses[destination];
     if (address === undefined) throw new Error(`bug: no destination ${destination}`);
-    return { ...address, parcels: parcels.map((parcel) => parcel.close()) };
+    return { route: address.route, slot: address.slot, lane: address.lane, parcels };
   }
 
   #packMetadata(compress: (plain: Uint8Array) => Uint8Array): RoutedRequest["metadata"] {
@@ -148,29 +151,18 @@ export class RequestParts {
   }
 }
 
-/** A parcel that may get more in the next step. */
-class OpenParcel {
-  readonly counts = new CountTally();
-  readonly #elements: Uint8Array[] = [];
-  plainBytes = 0;
-
-  constructor(first: Piece) {
-    this.add(first);
-  }
-
-  add(piece: Piece): void {
-    this.counts.add(piece);
-    this.#elements.push(piece.elements);
-    this.plainBytes += piece.plainBytes;
-  }
-
-  close(): Parcel {
-    const [first] = this.#elements;
-    const elements =
-      this.#elements.length === 1 && first !== undefined ? first : Buffer.concat(this.#elements);
-    const { series, samples, histograms, exemplars } = this.counts;
-    return { elements, plainBytes: this.plainBytes, series, items: { samples, histograms, exemplars } };
-  }
+/** A parcel and what it gets in a later step. */
+function joined(parcel: Parcel, more: Parcel): Parcel {
+  return {
+    elements: Buffer.concat([parcel.elements, more.elements]),
+    plainBytes: parcel.plainBytes + more.plainBytes,
+    series: parcel.series + more.series,
+    items: {
+      samples: parcel.items.samples + more.items.samples,
+      histograms: parcel.items.histograms + more.items.histograms,
+      exemplars: parcel.items.exemplars + more.items.exemplars,
+    },
+  };
 }
 
 /** Counts that grow. */
@@ -179,10 +171,6 @@ class CountTally implements SeriesCounts {
   samples = 0;
   histograms = 0;
   exemplars = 0;
-
-  get items(): number {
-    return this.samples + this.histograms + this.exemplars;
-  }
 
   add(counts: Counts): void {
     this.series += counts.series;

@@ -1,0 +1,106 @@
+/** The results of comparisons as Markdown. */
+import type { Comparison, Round } from "./compare.ts";
+import { spreadOf } from "./statistics.ts";
+import type { Subject } from "./subjects.ts";
+import type { Window } from "./window.ts";
+
+const NAMES: readonly Subject["name"][] = ["gateway", "vmagent"];
+const COLUMNS = [
+  "new series",
+  "",
+  "k samples per CPU-second",
+  "delivered, k/s",
+  "ack p50 / p99, ms",
+  "peak RSS, MiB",
+  "slowest /health, ms",
+];
+
+/** A table with a heading for each number of upstreams, and below it what is remarkable. */
+export function comparisonTables(comparisons: readonly Comparison[]): string {
+  const sizes = new Set(comparisons.map(({ scenario }) => scenario.upstreams));
+  return [...sizes]
+    .map((upstreams) => tableOf(comparisons.filter(({ scenario }) => scenario.upstreams === upstreams)))
+    .join("\n");
+}
+
+/** A table in Markdown. */
+export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
+  return line(columns) + line(columns.map(() => "---")) + rows.map(line).join("");
+}
+
+function tableOf(comparisons: readonly Comparison[]): string {
+  const [first] = comparisons;
+  if (first === undefined) return "";
+  const { upstreams, connections } = first.scenario;
+  const rows = comparisons.flatMap(rowsOf);
+  const remarks = comparisons.flatMap(remarksOf).map((remark) => `- ${remark}\n`);
+  return `### ${upstreams} upstreams, ${connections} connections\n\n${table(COLUMNS, rows)}\n${remarks.join("")}`;
+}
+
+function rowsOf({ scenario, rounds }: Comparison): string[][] {
+  const share = `${scenario.newShare} %`;
+  const rows = NAMES.map((name) => [name, windowsOf(rounds, name)] as const)
+    .filter(([, windows]) => windows.length > 0)
+    .map(([name, windows]) => [share, name, ...cellsOf(windows)]);
+  if (rows.length === NAMES.length) rows.push([share, "ratio", ...ratioCells(rounds)]);
+  return rows;
+}
+
+function cellsOf(windows: readonly Window[]): string[] {
+  const spread = (pick: (window: Window) => number, digits = 0): string => {
+    const { median, min, max } = spreadOf(windows.map(pick));
+    return `${median.toFixed(digits)} [${min.toFixed(digits)}..${max.toFixed(digits)}]`;
+  };
+  const median = (pick: (window: Window) => number): number => spreadOf(windows.map(pick)).median;
+  const p50 = median(({ latencies }) => latencies.p50Ms).toFixed(1);
+  const p99 = median(({ latencies }) => latencies.p99Ms).toFixed(1);
+  return [
+    spread(({ samplesPerCpuSecond }) => samplesPerCpuSecond / 1000),
+    spread(({ deliveredPerSecond }) => deliveredPerSecond / 1000),
+    `${p50} / ${p99}`,
+    spread(({ peakRssMiB }) => peakRssMiB),
+    spread(({ slowestHealthMs }) => slowestHealthMs),
+  ];
+}
+
+/** Gateway over vmagent: of the medians, and of each round. */
+function ratioCells(rounds: readonly Round[]): string[] {
+  const ratio = (pick: (window: Window) => number): string => {
+    const gateway = windowsOf(rounds, "gateway").map(pick);
+    const vmagent = windowsOf(rounds, "vmagent").map(pick);
+    const medians = spreadOf(gateway).median / spreadOf(vmagent).median;
+    const each = gateway.map((value, round) => (value / (vmagent[round] ?? NaN)).toFixed(2));
+    return `**${medians.toFixed(2)}** (${each.join(", ")})`;
+  };
+  return [
+    ratio(({ samplesPerCpuSecond }) => samplesPerCpuSecond),
+    ratio(({ deliveredPerSecond }) => deliveredPerSecond),
+    "",
+    "",
+    "",
+  ];
+}
+
+function remarksOf({ scenario, rounds }: Comparison): string[] {
+  const remarks: string[] = [];
+  if (rounds.some(({ isNoisy }) => isNoisy)) {
+    remarks.push(`${scenario.name}: the machine was not quiet in any round`);
+  }
+  for (const name of NAMES) {
+    for (const { lostSamples, driver } of windowsOf(rounds, name)) {
+      if (lostSamples !== 0) remarks.push(`${scenario.name}: ${name} lost ${lostSamples} samples`);
+      const { refused, pushedBack, connectionErrors } = driver;
+      if (refused + pushedBack + connectionErrors === 0) continue;
+      remarks.push(
+        `${scenario.name}: ${name} refused ${refused} requests, pushed back ${pushedBack} (429, 5xx), ` +
+          `broke ${connectionErrors} connections`,
+      );
+    }
+  }
+  return remarks;
+}
+
+function windowsOf(rounds: readonly Round[], name: Subject["name"]): Window[] {
+  return rounds.map(({ windows }) => windows.get(name)).filter((window) => window !== undefined);
+}
