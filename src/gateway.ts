@@ -28,7 +28,7 @@ const now = (): number => performance.timeOrigin + performance.now();
 
 const MAX_METADATA_PER_SEND = 5_000;
 /** How long requests are routed before others are served. */
-const ROUTING_BUDGET_MS = 15;
+const ROUTING_BUDGET_MS = 10;
 /** Enough for the last 503s to be sent and read. */
 const LAST_ANSWERS_MS = 1_000;
 const SAME_WARNING_EVERY_MS = 60_000;
@@ -128,7 +128,7 @@ export class Gateway {
   }
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
-  #write(body: Uint8Array): Promise<WriteAnswer> {
+  #write(body: readonly Uint8Array[]): Promise<WriteAnswer> {
     const started = now();
     return this.#turns.run(this.#router.route(body)).then((routed) => this.#deliverAll(routed, started));
   }
@@ -256,7 +256,7 @@ export class Gateway {
 
   #buildServer(): IngestServer {
     const handler = {
-      write: (body: Uint8Array) => this.#write(body),
+      write: (body: readonly Uint8Array[]) => this.#write(body),
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(

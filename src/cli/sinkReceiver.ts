@@ -131,7 +131,7 @@ export class SinkReceiver {
       response.setHeader("Connection", "close");
       verdict = { status: 400, reason: `the body is longer than the limit of ${MAX_BYTES} bytes` };
     } else {
-      verdict = this.#take(body.bytes);
+      verdict = this.#take(Buffer.concat(body.pieces));
     }
     if (verdict.status === 204) {
       response.writeHead(204).end();

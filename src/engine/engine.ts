@@ -10,6 +10,8 @@ import { type EngineProgram, instantiate } from "./program.ts";
 /** Bytes of the hash's key. */
 export const HASH_KEY_BYTES = 32;
 
+export const ELEMENTS_HEADROOM = 8;
+
 /** Limits of a parcel. A series above one of them goes in a parcel of its own. */
 export interface DestinationLimits {
   /** Samples, histograms and exemplars together. */
@@ -77,7 +79,7 @@ export interface Piece {
   /** Whether it belongs to the parcel that was open before, see openParcel(). */
   readonly continues: boolean;
   readonly plainBytes: number;
-  /** Snappy elements. */
+  /** Snappy elements. The ELEMENTS_HEADROOM bytes in front of them, in the same buffer, are free for who has the piece. */
   readonly elements: Uint8Array;
   readonly series: number;
   readonly items: Omit<Counts, "series">;
@@ -173,16 +175,21 @@ export class Engine {
   /**
    * Decompresses a request, which becomes the window.
    *
-   * @param block      a snappy block
+   * @param block      a snappy block, in pieces
    * @param elementsAt where its elements begin, behind its length
    * @param plainBytes its length
    * @returns false when the elements are not valid
    */
-  uncompress(block: Uint8Array, elementsAt: number, plainBytes: number): boolean {
-    const at = this.#program.reservePacked(block.length);
+  uncompress(block: readonly Uint8Array[], elementsAt: number, plainBytes: number): boolean {
+    let length = 0;
+    for (const piece of block) length += piece.length;
+    let at = this.#program.reservePacked(length);
     this.#refresh();
-    this.#bytes.set(block, at);
-    const valid = this.#program.uncompress(elementsAt, block.length, plainBytes) !== 0;
+    for (const piece of block) {
+      this.#bytes.set(piece, at);
+      at += piece.length;
+    }
+    const valid = this.#program.uncompress(elementsAt, length, plainBytes) !== 0;
     this.#refresh();
     return valid;
   }
@@ -190,7 +197,7 @@ export class Engine {
   /** A copy of the window's first bytes. */
   copyWindow(length: number): Uint8Array {
     const at = this.#program.plainAt();
-    return this.#bytes.slice(at, at + length);
+    return this.#copy(at, at + length);
   }
 
   /** Makes a part of a plain request, from the beginning of a field on, the window. */
@@ -284,7 +291,7 @@ export class Engine {
     this.#program.emit();
     this.#refresh();
     const output = this.#report(REPORT.outputAt);
-    const elements = this.#bytes.slice(output, this.#report(REPORT.outputEnd));
+    const elements = this.#copy(output, this.#report(REPORT.outputEnd));
     const first = this.#report(REPORT.piecesAt) / 4;
     const pieces: Piece[] = [];
     const count = this.#report(REPORT.pieces);
@@ -324,12 +331,14 @@ export class Engine {
     return this.#tallies;
   }
 
-  /** Compresses bytes to snappy elements; the window is lost. */
+  /** Compresses bytes to snappy elements, with free bytes in front as a piece's; the window is lost. */
   compress(plain: Uint8Array): Uint8Array {
     this.setWindow(plain);
     this.#program.compress(plain.length);
     this.#refresh();
-    return this.#bytes.slice(this.#report(REPORT.outputAt), this.#report(REPORT.outputEnd));
+    return this.#copy(this.#report(REPORT.outputAt), this.#report(REPORT.outputEnd)).subarray(
+      ELEMENTS_HEADROOM,
+    );
   }
 
   get table(): TableState {
@@ -353,6 +362,13 @@ export class Engine {
     this.#write(at + 8, effect.resume);
     this.#write(at + 12, effect.inserted.length);
     this.#bytes.set(effect.inserted, at + DESTINATION_HEADER_BYTES);
+  }
+
+  /** Unlike slice(), does not write zeros first. */
+  #copy(start: number, end: number): Uint8Array {
+    const copy = Buffer.allocUnsafeSlow(end - start);
+    copy.set(this.#bytes.subarray(start, end));
+    return copy;
   }
 
   #write(at: number, value: number): void {

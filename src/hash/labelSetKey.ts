@@ -74,7 +74,8 @@ function collectPairs({ bytes, spans, count }: LabelSpans, takesPart: NameFilter
 }
 
 function hashPairs({ bytes, spans }: LabelSpans): number {
-  let hash = FNV_OFFSET_BASIS;
+  // An imported constant would make the loop's variable a number on the heap.
+  let hash = FNV_OFFSET_BASIS >>> 0;
   for (let i = 0; i < sorted.length; i++) {
     const at = sorted.tag(i);
     hash = fnv1a32Byte(SEPARATOR, fnv1a32(bytes, sorted.start(i), sorted.end(i), hash));
@@ -96,7 +97,7 @@ function collectFlat({ bytes, spans, count }: LabelSpans, takesPart: NameFilter)
 }
 
 function hashFlat({ bytes }: LabelSpans): number {
-  let hash = FNV_OFFSET_BASIS;
+  let hash = FNV_OFFSET_BASIS >>> 0;
   for (let i = 0; i < sorted.length; i++) hash = fnv1a32(bytes, sorted.start(i), sorted.end(i), hash);
   return hash;
 }

@@ -2,7 +2,8 @@
 import type { IncomingMessage } from "node:http";
 
 export type BodyResult =
-  | { readonly kind: "body"; readonly bytes: Buffer }
+  /** Whole, in the pieces that it came in. */
+  | { readonly kind: "body"; readonly pieces: readonly Buffer[]; readonly bytes: number }
   /** Above the limit; `bytes` is the declared length, or what had come when it passed the limit (`declared` false). */
   | { readonly kind: "too_large"; readonly bytes: number; readonly declared: boolean }
   /** The client left, or was too slow and its connection was closed: there is nobody to answer. */
@@ -52,7 +53,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
     });
     request.on("end", () => {
       if (tooLarge()) settleTooLarge();
-      else settle({ kind: "body", bytes: Buffer.concat(chunks, received) });
+      else settle({ kind: "body", pieces: chunks, bytes: received });
     });
     // After an error or a close that no end came before, nobody waits for an answer.
     request.on("error", () => {

@@ -31,10 +31,10 @@ const HEADERS_TIMEOUT_MS = 30_000;
 export interface WriteHandler {
   /**
    * Routes and delivers one request.
-   * @param body a snappy block, not empty
+   * @param body a snappy block, not empty, in the pieces that it came in
    * @throws {WireError} when it is malformed; then nothing was forwarded
    */
-  write(body: Uint8Array): Promise<WriteAnswer>;
+  write(body: readonly Uint8Array[]): Promise<WriteAnswer>;
   /** The exposition of all metrics and its content type. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -180,12 +180,12 @@ export class IngestServer {
         this.#events.arrived();
         return this.#understand(request, body);
       })
-      .then((understood) => (understood instanceof Uint8Array ? this.#handler.write(understood) : understood))
+      .then((understood) => (isBody(understood) ? this.#handler.write(understood) : understood))
       .catch((error: unknown) => this.#describeMalformed(error));
   }
 
   /** The body, or the answer to a request that is not supported. */
-  #understand(request: IncomingMessage, body: BodyResult): Uint8Array | WriteAnswer | null {
+  #understand(request: IncomingMessage, body: BodyResult): readonly Uint8Array[] | WriteAnswer | null {
     if (body.kind === "gone") return null;
     const unsupported = unsupportedReason(request.headers);
     if (unsupported !== null) return { status: 415, body: `${unsupported}; nothing was forwarded` };
@@ -194,10 +194,9 @@ export class IngestServer {
       const limit = `the limit is ${this.#limits.maxBodyBytes} bytes`;
       throw new WireError("WIRE_TOO_LARGE", 0, `the body ${got}, ${limit}`);
     }
-    if (body.bytes.length === 0)
-      throw new WireError("WIRE_EMPTY", 0, "the body is empty, want a snappy block");
-    this.#events.bodyRead(body.bytes.length);
-    return body.bytes;
+    if (body.bytes === 0) throw new WireError("WIRE_EMPTY", 0, "the body is empty, want a snappy block");
+    this.#events.bodyRead(body.bytes);
+    return body.pieces;
   }
 
   #describeMalformed(error: unknown): WriteAnswer {
@@ -234,4 +233,8 @@ export class IngestServer {
       error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
     socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   }
+}
+
+function isBody(understood: readonly Uint8Array[] | WriteAnswer | null): understood is readonly Uint8Array[] {
+  return Array.isArray(understood);
 }

@@ -1,7 +1,7 @@
 /** What becomes of one request, gathered step by step: parcels by destination, metadata, refusals and counts. */
 import type { Counts, Piece, Step } from "../engine/engine.ts";
 import type { LabelSpans } from "../hash/labelOrder.ts";
-import { type ItemCounts, joinParcels, type Parcel } from "../wire/parcel.ts";
+import { type ItemCounts, joinParcels, type Parcel, withHeadroom } from "../wire/parcel.ts";
 import type { RefusalReason } from "./door.ts";
 import { labelTextOf } from "./labelText.ts";
 import type { ParcelLimits } from "./options.ts";
@@ -154,7 +154,7 @@ export class RequestParts {
 /** A parcel and what it gets in a later step. */
 function joined(parcel: Parcel, more: Parcel): Parcel {
   return {
-    elements: Buffer.concat([parcel.elements, more.elements]),
+    elements: withHeadroom(parcel.elements, more.elements),
     plainBytes: parcel.plainBytes + more.plainBytes,
     series: parcel.series + more.series,
     items: {

@@ -19,6 +19,8 @@ import { TaskLabel } from "./taskLabel.ts";
 
 /** Plain bytes that a step looks at, unless one series is longer: some ten milliseconds of work at most. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
+/** As much as tells the length of a block, and a block from a framed stream. */
+const LENGTH_BYTES = 10;
 /** Requests are of one context until something of a request but its series has a part in decisions. */
 const CONTEXT = 0;
 const NONE: readonly Effect[] = [];
@@ -99,10 +101,10 @@ export class Router {
    * Routes a request in steps, between which other requests can take theirs: the steps yield nothing, the last one returns
    * the parts.
    *
-   * @param block the request's body, a snappy block
+   * @param block the request's body, a snappy block, in pieces
    * @throws {WireError} from a step, when the request is malformed anywhere; nothing may be forwarded then
    */
-  *route(block: Uint8Array): Generator<undefined, RoutedRequest, undefined> {
+  *route(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
     const parts = new RequestParts(this.#addresses, this.#routes.length, this.#limits.metadata);
     // The engine is free for others between steps, so what is longer than one is kept here.
@@ -122,10 +124,12 @@ export class Router {
     return parts.finish((metadata) => this.#engine.compress(metadata));
   }
 
-  #uncompress(block: Uint8Array): number {
-    const { plainBytes, elementsAt } = readPlainLength(block, this.#limits.maxPlainBytes);
+  #uncompress(block: readonly Uint8Array[]): number {
+    const [first] = block;
+    const head = first !== undefined && first.length >= LENGTH_BYTES ? first : Buffer.concat(block);
+    const { plainBytes, elementsAt } = readPlainLength(head, this.#limits.maxPlainBytes);
     if (this.#engine.uncompress(block, elementsAt, plainBytes)) return plainBytes;
-    uncompressBlock(block, this.#limits.maxPlainBytes);
+    uncompressBlock(Buffer.concat(block), this.#limits.maxPlainBytes);
     throw new Error("bug: the engine refuses a snappy block that is valid");
   }
 

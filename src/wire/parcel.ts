@@ -8,12 +8,23 @@
 
 /** The part of one request that goes to one lane of one upstream. */
 export interface Parcel {
-  /** Snappy elements without a length in front. Not changed by anyone once they are made. */
+  /**
+   * Snappy elements without a length in front. Not changed by anyone once they are made. HEADROOM bytes in front of them, in
+   * the same buffer, are the parcel's too.
+   */
   readonly elements: Uint8Array;
   /** Their length when decompressed. */
   readonly plainBytes: number;
   readonly series: number;
   readonly items: ItemCounts;
+}
+
+/** Free bytes in front of a parcel's elements: as many as snappy's length of a block takes, and some. */
+const HEADROOM = 8;
+
+/** A copy of elements, one after another, with the free bytes in front that a parcel has. */
+export function withHeadroom(...elements: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat([new Uint8Array(HEADROOM), ...elements]).subarray(HEADROOM);
 }
 
 /** Items of a parcel, a batch or a request. */
@@ -27,9 +38,11 @@ export interface ItemCounts {
  * Joins parcels into one remote write 1.0 request body.
  *
  * @param parcels in the order in which the receiver gets them; not changed
- * @returns a snappy block of its own bytes
+ * @returns a snappy block; that of a single parcel shares the parcel's bytes
  */
 export function joinParcels(parcels: readonly Pick<Parcel, "elements" | "plainBytes">[]): Uint8Array {
+  const [only] = parcels;
+  if (only !== undefined && parcels.length === 1) return blockInPlace(only);
   let plainBytes = 0;
   let elementBytes = 0;
   for (const parcel of parcels) {
@@ -42,6 +55,14 @@ export function joinParcels(parcels: readonly Pick<Parcel, "elements" | "plainBy
     block.set(elements, end);
     end += elements.length;
   }
+  return block;
+}
+
+/** Writes the length into the free bytes before the elements, which saves copying them. */
+function blockInPlace({ elements, plainBytes }: Pick<Parcel, "elements" | "plainBytes">): Uint8Array {
+  const length = lengthBytes(plainBytes);
+  const block = new Uint8Array(elements.buffer, elements.byteOffset - length, length + elements.length);
+  writeLength(block, plainBytes);
   return block;
 }
 

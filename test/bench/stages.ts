@@ -71,7 +71,7 @@ function timeStages(engine: Engine, bodies: readonly Uint8Array[]): Stages {
   const pieces: Piece[] = [];
   for (const [number, body] of bodies.entries()) {
     const { plainBytes, elementsAt } = readPlainLength(body, MAX_PLAIN_BYTES);
-    watch.time("decompress", () => engine.uncompress(body, elementsAt, plainBytes));
+    watch.time("decompress", () => engine.uncompress([body], elementsAt, plainBytes));
     const step = watch.time("scan, hash, look up", () => engine.scan(plainBytes, plainBytes, CONTEXT));
     if (step?.consumed !== plainBytes) throw new Error("a body of the corpus is more than a step");
     if (step.undecided > 0) decideAll(engine);
@@ -132,7 +132,7 @@ function timeRouter(bodies: readonly Uint8Array[]): { readonly missNs: number; r
   const pass = (some: readonly Uint8Array[]): number => {
     const watch = new StopWatch();
     for (const body of some) {
-      const steps = router.route(body);
+      const steps = router.route([body]);
       watch.time("route", () => {
         while (steps.next().done !== true);
       });

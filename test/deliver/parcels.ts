@@ -1,6 +1,6 @@
 /** Parcels that tests can tell apart, in what an upstream received and in what was settled. */
 import { uncompressBlock } from "../../src/wire/snappy.ts";
-import type { Parcel } from "../../src/wire/parcel.ts";
+import { type Parcel, withHeadroom } from "../../src/wire/parcel.ts";
 
 const LITERAL_OF_FOUR_LENGTH_BYTES = 63 << 2;
 const MARK = /#(\d+)\.*/g;
@@ -17,7 +17,7 @@ export function literal(plain: Uint8Array): Uint8Array {
 export function makeParcel(series = 512, plainBytes = 100): Parcel {
   const plain = Buffer.from(`#${series}`.padEnd(plainBytes, "."));
   return {
-    elements: literal(plain),
+    elements: withHeadroom(literal(plain)),
     plainBytes,
     series,
     items: { samples: series, histograms: 0, exemplars: 0 },

@@ -25,7 +25,7 @@ class Rig {
       { ...LIMITS, ...limits },
       {
         write: async (body) => {
-          this.written.push(uncompressBlock(body, MAX_DECODED_BYTES));
+          this.written.push(uncompressBlock(Buffer.concat(body), MAX_DECODED_BYTES));
           return this.answer();
         },
         metrics: () => Promise.resolve({ contentType: "text/plain", text: "a_metric 1\n" }),

@@ -56,7 +56,7 @@ export function routerOf(
 
 /** @throws {WireError} as the router does */
 export function routeBlock(router: Router, block: Uint8Array): Routed {
-  const steps = router.route(block);
+  const steps = router.route([block]);
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return withBodies(step.value);

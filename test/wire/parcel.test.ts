@@ -2,12 +2,11 @@ import fc from "fast-check";
 import { uncompressSync } from "snappy";
 import { uncompress } from "snappyjs";
 import { describe, expect, it } from "vitest";
-import { joinParcels } from "../../src/wire/parcel.ts";
-import type { Parcel } from "../../src/wire/parcel.ts";
+import { joinParcels, type Parcel, withHeadroom } from "../../src/wire/parcel.ts";
 import { compressBlock, readPlainLength, uncompressBlock } from "../../src/wire/snappy.ts";
 
 function parcelOf(elements: Uint8Array, plainBytes: number): Parcel {
-  return { elements, plainBytes, series: 1, items: { samples: 1, histograms: 0, exemplars: 0 } };
+  return { elements: withHeadroom(elements), plainBytes, series: 1, items: { samples: 1, histograms: 0, exemplars: 0 } };
 }
 
 /** A parcel as a compressor makes it: literals and copies. */

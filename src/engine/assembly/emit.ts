@@ -61,6 +61,9 @@ const PIECE_NEXT: usize = 40;
 /** Series that the second pass has still to write. */
 const PIECE_LEFT: usize = 44;
 
+/** Free bytes in front of each piece's elements: room for the length that makes a block of them. */
+export const HEADROOM: usize = 8;
+
 // A destination: its limits, the open parcel of the request, and its pieces in this step.
 export const DESTINATION_BYTES: usize = 32;
 const LIMIT_ITEMS: usize = 0;
@@ -246,10 +249,11 @@ function compressPieces(): void {
   const stageEnd = pieceEnd === pieces ? pieceEnd : <usize>load<u32>(pieceEnd - PIECE_BYTES, PIECE_STAGE);
   const count = (pieceEnd - pieces) / PIECE_BYTES;
   const output = regionAfter(stageEnd);
-  ensure(output + maxEncodedBytes(stagedBytes) + count * maxEncodedBytes(0));
+  ensure(output + maxEncodedBytes(stagedBytes) + count * (maxEncodedBytes(0) + HEADROOM));
   let to = output;
   for (let piece = pieces; piece < pieceEnd; piece += PIECE_BYTES) {
     const end = <usize>load<u32>(piece, PIECE_STAGE);
+    to += HEADROOM;
     store<u32>(piece, to, PIECE_OUTPUT);
     to = encodeElements(end - load<u32>(piece, PIECE_PLAIN), end, to, ENCODER);
     store<u32>(piece, to, PIECE_OUTPUT_END);

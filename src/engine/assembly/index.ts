@@ -4,7 +4,7 @@
  * The engine moves bytes and finds decisions. It knows what a label field is, but not what a label means. It checks what it
  * reads and trusts its caller: see src/engine/engine.ts, the only one.
  */
-import { emitRows, layDestinations } from "./emit";
+import { emitRows, HEADROOM, layDestinations } from "./emit";
 import {
   ENCODER,
   ensure,
@@ -131,10 +131,10 @@ export function emit(): void {
   emitRows(load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2)), regionAfter(free));
 }
 
-/** Compresses what is in the window to a stream of elements. */
+/** Compresses what is in the window to a stream of elements, behind HEADROOM bytes. */
 export function compress(plainBytes: usize): void {
   const output = regionAfter(plain + plainBytes);
-  ensure(output + maxEncodedBytes(plainBytes));
+  ensure(output + HEADROOM + maxEncodedBytes(plainBytes));
   report(REPORT_OUTPUT_AT, <u32>output);
-  report(REPORT_OUTPUT_END, <u32>encodeElements(plain, plain + plainBytes, output, ENCODER));
+  report(REPORT_OUTPUT_END, <u32>encodeElements(plain, plain + plainBytes, output + HEADROOM, ENCODER));
 }

@@ -24,7 +24,7 @@ export const SLACK: usize = 64;
 const PAGE_BITS = 16;
 
 /** Series, and metadata entries, that one step takes at most. */
-export const MAX_ROWS: u32 = 4096;
+export const MAX_ROWS: u32 = 2048;
 
 // A series of the step, as scan.ts finds it. All places are addresses in this memory.
 export const ROW_BYTES: usize = 48;
@@ -69,8 +69,8 @@ const REPORT_NUMBERS = 15;
 export const REPORT: usize = memory.data(REPORT_NUMBERS * 4, 8);
 export const HASH_KEY: usize = memory.data(32, 16);
 export const ENCODER: usize = memory.data(16 * 1024, 16);
-export const ROWS: usize = memory.data(4096 * 48, 16);
-export const METADATA: usize = memory.data(4096 * 8, 16);
+export const ROWS: usize = memory.data(2048 * 48, 16);
+export const METADATA: usize = memory.data(2048 * 8, 16);
 
 export function report(index: i32, value: u32): void {
   store<u32>(REPORT + ((<usize>index) << 2), value);
