@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --single-threaded-gc
 /** argv in, exit code out. */
 import { run } from "../src/cli/program.ts";
 

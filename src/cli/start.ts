@@ -104,7 +104,8 @@ class Parts {
           });
     this.#gateway = new NodeChild({
       name: "gateway",
-      args: [mainFile, "serve", "--config", configFile],
+      // As the image runs it.
+      args: ["--single-threaded-gc", mainFile, "serve", "--config", configFile],
       output: (line) => {
         screen.print(printable(line));
       },

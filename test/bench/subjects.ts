@@ -6,6 +6,8 @@ import { Child } from "./child.ts";
 import { REPOSITORY } from "./tools.ts";
 
 const GATEWAY = join(REPOSITORY, "dist/cmd/main.js");
+/** As the image starts it. */
+const NODE_OPTIONS = ["--single-threaded-gc"];
 const PEERS = join(REPOSITORY, ".peers/bin");
 
 export interface Running {
@@ -34,7 +36,13 @@ export function gateway(extraConfig = ""): Subject {
       const port = await freePort();
       const config = join(folder, "gateway.yaml");
       writeFileSync(config, gatewayConfig(port, upstreamUrls) + extraConfig);
-      return started("gateway", process.execPath, [GATEWAY, "serve", "--config", config], port, folder);
+      return started(
+        "gateway",
+        process.execPath,
+        [...NODE_OPTIONS, GATEWAY, "serve", "--config", config],
+        port,
+        folder,
+      );
     },
   };
 }

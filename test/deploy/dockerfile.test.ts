@@ -38,7 +38,11 @@ describe("Dockerfile", () => {
   });
 
   it("starts the program of the package in production, and serves by default", () => {
-    expect(execForm(lastOf(final, "ENTRYPOINT"))).toEqual(["node", manifest.bin["stream-metrics-route"]]);
+    expect(execForm(lastOf(final, "ENTRYPOINT"))).toEqual([
+      "node",
+      "--single-threaded-gc",
+      manifest.bin["stream-metrics-route"],
+    ]);
     expect(execForm(lastOf(final, "CMD"))[0]).toBe("serve");
     expect(textsOf(final, "ENV")).toContain("NODE_ENV=production");
   });
