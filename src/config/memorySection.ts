@@ -5,7 +5,11 @@ import type { Section } from "./section.ts";
 import { GIB, MIB, size } from "./units.ts";
 
 const MAX_TABLE_SERIES = { min: 1, max: 50_000_000, because: "more would not fit into the engine's memory" };
-const MAX_TABLE_BYTES = { min: MIB, max: 2 * GIB, because: "half of what the engine can address" };
+const MAX_TABLE_BYTES = {
+  min: MIB,
+  max: GIB,
+  because: "the rest of what the engine can address is for requests",
+};
 
 export function readMemory(memory: Section): DecisionTableLimits {
   return {

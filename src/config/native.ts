@@ -9,11 +9,11 @@ import { listOf, someOf } from "./lists.ts";
 import { integer } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Section } from "./section.ts";
-import { duration, formatDuration, GIB, KIB, MIB, size } from "./units.ts";
+import { duration, formatDuration, KIB, MIB, size } from "./units.ts";
 
 /** Where sorting the names of a hostile sender begins to take milliseconds a series. */
 const MAX_LABELS = 4096;
-const SIZE_LIMIT = { min: 1, max: GIB, because: "more would not fit into the buffers of one request" };
+const SIZE_LIMIT = { min: 1, max: 256 * MIB, because: "more would not fit into the engine's memory" };
 
 /**
  * Reads a document.

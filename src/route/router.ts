@@ -64,7 +64,8 @@ export class Router {
   readonly #limits: RouterLimits;
   /** By the engine's number of a destination. */
   readonly #addresses: readonly LaneAddress[];
-  readonly #engine: Engine;
+  readonly #hashKey: Uint8Array;
+  #engine: Engine;
   #scan: MemoryScan;
   #knownSeries = 0;
   #newSeries = 0;
@@ -82,14 +83,19 @@ export class Router {
     });
     this.#addresses = addresses;
     this.#limits = limits;
-    this.#engine = new Engine({
-      destinations: addresses.map(({ route }) => limitsOf(routes, route)),
-      tallies: routes.length,
-      tableSeries: limits.table.maxSeries,
-      tableBytes: limits.table.maxBytes,
-      hashKey,
-    });
+    this.#hashKey = hashKey;
+    this.#engine = this.#buildEngine();
     this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
+  }
+
+  #buildEngine(): Engine {
+    return new Engine({
+      destinations: this.#addresses.map(({ route }) => limitsOf(this.#routes, route)),
+      tallies: this.#routes.length,
+      tableSeries: this.#limits.table.maxSeries,
+      tableBytes: this.#limits.table.maxBytes,
+      hashKey: this.#hashKey,
+    });
   }
 
   get decisionTable(): DecisionTableState {
@@ -105,6 +111,16 @@ export class Router {
    * @throws {WireError} from a step, when the request is malformed anywhere; nothing may be forwarded then
    */
   *route(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
+    try {
+      return yield* this.#routeInSteps(block);
+    } catch (error) {
+      // Anything else may have left the engine's memory half written. A new one begins with an empty table.
+      if (!(error instanceof WireError)) this.#engine = this.#buildEngine();
+      throw error;
+    }
+  }
+
+  *#routeInSteps(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
     const parts = new RequestParts(this.#addresses, this.#routes.length, this.#limits.metadata);
     // The engine is free for others between steps, so what is longer than one is kept here.

@@ -96,7 +96,7 @@ const LIMITS: readonly BadConfig[] = [
     ].join("\n"),
     problems: [
       "3:19: limits.max_body_bytes: want a size as 32MiB, 64KiB or a number of bytes; got 32MB",
-      "4:22: limits.max_decoded_bytes: want at most 1GiB, more would not fit into the buffers of one request; got 2GiB",
+      "4:22: limits.max_decoded_bytes: want at most 256MiB, more would not fit into the engine's memory; got 2GiB",
       "5:25: limits.max_label_name_bytes: want at least 1 byte; got 0",
       "6:26: limits.max_label_value_bytes: want a size as 32MiB, 64KiB or a number of bytes; got -1",
     ],
@@ -106,7 +106,7 @@ const LIMITS: readonly BadConfig[] = [
     yaml: [WITH_ROUTE, "memory: {decision_table_series: 0, decision_table_bytes: 3GiB}"].join("\n"),
     problems: [
       "2:33: memory.decision_table_series: want at least 1; got 0",
-      "2:58: memory.decision_table_bytes: want at most 2GiB, half of what the engine can address; got 3GiB",
+      "2:58: memory.decision_table_bytes: want at most 1GiB, the rest of what the engine can address is for requests; got 3GiB",
     ],
   },
   {

@@ -79,7 +79,7 @@ let tallies: usize = 0;
 let tallyCount: u32 = 0;
 let pieces: usize = 0;
 let pieceEnd: usize = 0;
-let stagedBytes: usize = 0;
+let stagedBytes: u64 = 0;
 
 /** Lays destinations and tallies out from `start` on, and answers where they end. */
 export function layDestinations(start: usize, destinationCount: u32, countOfTallies: u32): usize {
@@ -162,7 +162,7 @@ function measureSeries(number: u32, row: usize, bytes: usize): void {
 function addPiece(destination: usize, number: u32, continues: bool): usize {
   const piece = pieceEnd;
   pieceEnd += PIECE_BYTES;
-  ensure(pieceEnd);
+  ensure(piece, PIECE_BYTES);
   memory.fill(piece, 0, PIECE_BYTES);
   store<u32>(piece, number, PIECE_DESTINATION);
   store<u32>(piece, continues ? 1 : 0, PIECE_CONTINUES);
@@ -188,7 +188,7 @@ function addCounts(counts: usize, row: usize): void {
 /** Gives every piece its region of the stage. */
 function layPieces(): void {
   let stage = regionAfter(pieceEnd);
-  ensure(stage + stagedBytes + ((pieceEnd - pieces) / PIECE_BYTES) * 2 * SLACK);
+  ensure(stage, stagedBytes + <u64>((pieceEnd - pieces) / PIECE_BYTES) * SLACK);
   for (let piece = pieces; piece < pieceEnd; piece += PIECE_BYTES) {
     store<u32>(piece, stage, PIECE_STAGE);
     store<u32>(piece, load<u32>(piece, COUNT_SERIES), PIECE_LEFT);
@@ -249,7 +249,7 @@ function compressPieces(): void {
   const stageEnd = pieceEnd === pieces ? pieceEnd : <usize>load<u32>(pieceEnd - PIECE_BYTES, PIECE_STAGE);
   const count = (pieceEnd - pieces) / PIECE_BYTES;
   const output = regionAfter(stageEnd);
-  ensure(output + maxEncodedBytes(stagedBytes) + count * (maxEncodedBytes(0) + HEADROOM));
+  ensure(output, stagedBytes + stagedBytes / 6 + <u64>count * (maxEncodedBytes(0) + HEADROOM));
   let to = output;
   for (let piece = pieces; piece < pieceEnd; piece += PIECE_BYTES) {
     const end = <usize>load<u32>(piece, PIECE_STAGE);

@@ -66,12 +66,12 @@ export function configure(destinations: u32, tallies: u32, tableSeries: u32, tab
   while (tableSeries > 1 && indexBytes(tableSeries) > tableBytes / 2) tableSeries >>= 1;
   const table = layDestinations(regionAfter(__heap_base), destinations, tallies);
   scratch = layTable(table, tableSeries, tableBytes - indexBytes(tableSeries));
-  ensure(scratch);
+  ensure(scratch, 0);
 }
 
 /** Room for a packed request; answers where. */
 export function reservePacked(bytes: usize): usize {
-  ensure(scratch + bytes);
+  ensure(scratch, bytes);
   return scratch;
 }
 
@@ -88,9 +88,9 @@ export function reserveWindow(bytes: usize): usize {
 }
 
 function reservePlain(at: usize, bytes: usize): void {
+  ensure(at, bytes);
   plain = at;
   free = regionAfter(plain + bytes);
-  ensure(free);
 }
 
 export function plainAt(): usize {
@@ -118,8 +118,8 @@ export function decide(row: u32, context: u32, bytes: usize, keep: bool): usize 
   let record = keep ? keepRecord(at, context, bytes) : 0;
   if (record === 0) {
     record = free;
+    ensure(record, RECORD_HEADER + bytes);
     free += RECORD_HEADER + bytes;
-    ensure(free);
     fillRecord(record, at, context);
   }
   store<u32>(at, record, ROW_DECISION);
@@ -134,7 +134,7 @@ export function emit(): void {
 /** Compresses what is in the window to a stream of elements, behind HEADROOM bytes. */
 export function compress(plainBytes: usize): void {
   const output = regionAfter(plain + plainBytes);
-  ensure(output + HEADROOM + maxEncodedBytes(plainBytes));
+  ensure(output, HEADROOM + maxEncodedBytes(plainBytes));
   report(REPORT_OUTPUT_AT, <u32>output);
   report(REPORT_OUTPUT_END, <u32>encodeElements(plain, plain + plainBytes, output + HEADROOM, ENCODER));
 }

@@ -22,6 +22,7 @@
  */
 export const SLACK: usize = 64;
 const PAGE_BITS = 16;
+const MAX_PAGES: u64 = 1 << 16;
 
 /** Series, and metadata entries, that one step takes at most. */
 export const MAX_ROWS: u32 = 2048;
@@ -81,12 +82,15 @@ export function regionAfter(end: usize): usize {
   return (end + SLACK + 63) & ~63;
 }
 
-/** Makes sure that memory reaches to `end` and its slack; traps when the host has no more, which ends the process. */
-export function ensure(end: usize): void {
-  const pages = <i32>((end + SLACK + ((1 << PAGE_BITS) - 1)) >> PAGE_BITS);
+/**
+ * Makes sure that memory holds `bytes` bytes from `start` on, and the slack behind them. Traps when there can be no more: 4 GiB
+ * are all that addresses reach, so lengths are added up in 64 bits.
+ */
+export function ensure(start: usize, bytes: u64): void {
+  const pages = (<u64>start + bytes + SLACK + ((1 << PAGE_BITS) - 1)) >> PAGE_BITS;
   const have = memory.size();
-  if (pages <= have) return;
-  if (memory.grow(pages - have) < 0) unreachable();
+  if (pages <= <u64>have) return;
+  if (pages > MAX_PAGES || memory.grow(<i32>pages - have) < 0) unreachable();
 }
 
 /** Copies `length` bytes in blocks of 16; may write up to 15 bytes behind the end. The ranges do not overlap. */
