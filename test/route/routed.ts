@@ -67,7 +67,8 @@ export function routePlain(router: Router, plain: Uint8Array): Routed {
   return routeBlock(router, compress(new Uint8Array(plain)));
 }
 
-function withBodies(routed: RoutedRequest): Routed {
+/** What was routed, with parcels that can be decoded by themselves. */
+export function withBodies(routed: RoutedRequest): Routed {
   const consignments = routed.consignments.map(({ route, slot, parcels }) => ({
     route,
     slot,

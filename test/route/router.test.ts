@@ -26,7 +26,7 @@ import { plainRequests } from "../wire/plainRequests.ts";
 import { wireErrorOf } from "../wire/wireErrorOf.ts";
 import { exampleRoute } from "./exampleRoute.ts";
 import { labelled } from "./labelled.ts";
-import { LABEL_LIMITS, MIB, type Routed, routePlain, routerOf } from "./routed.ts";
+import { LABEL_LIMITS, MIB, type Routed, routeBlock, routePlain, routerOf, withBodies } from "./routed.ts";
 
 const ROOMY: ParcelLimits = { maxItems: 10_000, maxPlainBytes: 8 * MIB };
 const AGGREGATION = compileRoute(exampleRoute());
@@ -479,5 +479,28 @@ describe("a request of very many series", () => {
     expect(forwarded).toEqual(
       decodeReference(plain).series.map((each) => labelled(each, ONE_UPSTREAM).series),
     );
+  });
+
+  it("has the parcels that it has alone, when another one takes turns with it", () => {
+    const limits = { maxItems: 700, maxPlainBytes: MIB };
+    const blocks = ["first", "second"].map((name) => {
+      // The last steps have series for one upstream only, while parcels for the others are open.
+      const fields = Array.from({ length: 9000 }, (_, index) =>
+        seriesOf([[name, String(Math.min(index, 3000))]]),
+      );
+      return compress(new Uint8Array(Buffer.concat(fields)));
+    });
+    const router = routerOf([{ route: AGGREGATION, limits }]);
+    const alone = blocks.map((block) => comparable(routeBlock(router, block)));
+    const works = blocks.map((block) => router.route([block]));
+    const together = new Map<number, string>();
+    while (together.size < works.length) {
+      works.forEach((steps, index) => {
+        if (together.has(index)) return;
+        const step = steps.next();
+        if (step.done === true) together.set(index, comparable(withBodies(step.value)));
+      });
+    }
+    expect([...together.values()]).toEqual(alone);
   });
 });

@@ -75,6 +75,7 @@ const FIRST_PIECE: usize = 20;
 const LAST_PIECE: usize = 24;
 
 let destinations: usize = 0;
+let destinationCount: u32 = 0;
 let tallies: usize = 0;
 let tallyCount: u32 = 0;
 let pieces: usize = 0;
@@ -82,9 +83,10 @@ let pieceEnd: usize = 0;
 let stagedBytes: u64 = 0;
 
 /** Lays destinations and tallies out from `start` on, and answers where they end. */
-export function layDestinations(start: usize, destinationCount: u32, countOfTallies: u32): usize {
+export function layDestinations(start: usize, countOfDestinations: u32, countOfTallies: u32): usize {
   tallies = start;
   tallyCount = countOfTallies;
+  destinationCount = countOfDestinations;
   destinations = regionAfter(tallies + tallyCount * COUNTS_BYTES);
   return regionAfter(destinations + destinationCount * DESTINATION_BYTES);
 }
@@ -116,6 +118,17 @@ export function emitRows(rows: u32, free: usize): void {
   layPieces();
   for (let row: u32 = 0; row < rows; row++) writeRow(ROWS + row * ROW_BYTES);
   compressPieces();
+  forgetStep();
+}
+
+/** Leaves nothing of this request to the next one, of parcels either that got nothing in this step. */
+function forgetStep(): void {
+  for (let number: u32 = 0; number < destinationCount; number++) {
+    const destination = destinations + number * DESTINATION_BYTES;
+    store<u64>(destination, 0, OPEN_ITEMS); // and OPEN_PLAIN
+    store<u64>(destination, 0, OPEN); // and FIRST_PIECE
+    store<u32>(destination, 0, LAST_PIECE);
+  }
 }
 
 function measureRow(row: usize): void {
@@ -244,7 +257,7 @@ function writeVarint(to: usize, value: usize): usize {
   return to;
 }
 
-/** Compresses every piece, one behind another, and leaves the destinations as they are between steps. */
+/** Compresses every piece, one behind another. */
 function compressPieces(): void {
   const stageEnd = pieceEnd === pieces ? pieceEnd : <usize>load<u32>(pieceEnd - PIECE_BYTES, PIECE_STAGE);
   const count = (pieceEnd - pieces) / PIECE_BYTES;
@@ -257,8 +270,6 @@ function compressPieces(): void {
     store<u32>(piece, to, PIECE_OUTPUT);
     to = encodeElements(end - load<u32>(piece, PIECE_PLAIN), end, to, ENCODER);
     store<u32>(piece, to, PIECE_OUTPUT_END);
-    const destination = destinations + load<u32>(piece, PIECE_DESTINATION) * DESTINATION_BYTES;
-    memory.fill(destination + OPEN_ITEMS, 0, DESTINATION_BYTES - OPEN_ITEMS);
   }
   report(REPORT_PIECES, <u32>count);
   report(REPORT_PIECES_AT, <u32>pieces);
