@@ -13,11 +13,12 @@ import type { ParcelOutcome } from "./deliver/outcome.ts";
 import { Sender } from "./deliver/sender.ts";
 import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
 import { IngestServer } from "./receive/server.ts";
-import { HASH_KEY_BYTES } from "./engine/engine.ts";
 import { compileRoute } from "./route/decide.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
 import type { Consignment, RoutedRequest } from "./route/requestParts.ts";
-import { Router } from "./route/router.ts";
+import type { DecisionTableLimits } from "./route/options.ts";
+import { Router, ROUTER_KEY_BYTES } from "./route/router.ts";
+import { warmUp } from "./route/warmUp.ts";
 import { Metrics, type UpstreamMetrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
 import { Turns } from "./turns.ts";
@@ -31,6 +32,7 @@ const MAX_METADATA_PER_SEND = 5_000;
 const ROUTING_BUDGET_MS = 10;
 /** Enough for the last 503s to be sent and read. */
 const LAST_ANSWERS_MS = 1_000;
+const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 1024 * 1024 };
 const SAME_WARNING_EVERY_MS = 60_000;
 
 /** One upstream of one route. */
@@ -62,20 +64,7 @@ export class Gateway {
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#router = new Router(
-      config.routes.map(({ route, delivery }) => ({
-        route: compileRoute(route),
-        limits: { maxItems: delivery.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
-        lanes: delivery.lanes,
-      })),
-      {
-        labels: config.limits,
-        maxPlainBytes: config.limits.maxDecodedBytes,
-        metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
-        table: config.decisionTable,
-      },
-      randomBytes(HASH_KEY_BYTES),
-    );
+    this.#router = buildRouter(config, config.decisionTable);
     this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
     this.#destinations = config.routes.map((route) => this.#buildDestinations(route));
     this.#server = this.#buildServer();
@@ -83,6 +72,7 @@ export class Gateway {
 
   /** Listens and is ready; when the address cannot be had, rejects with nothing left open. */
   async start(): Promise<void> {
+    warmUp(buildRouter(this.#config, WARM_UP_TABLE));
     try {
       this.#port = await this.#server.listen(this.#config.listen);
     } catch (error) {
@@ -129,14 +119,13 @@ export class Gateway {
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
   #write(body: readonly Uint8Array[]): Promise<WriteAnswer> {
-    const started = now();
-    return this.#turns.run(this.#router.route(body)).then((routed) => this.#deliverAll(routed, started));
+    return this.#turns.run(this.#router.route(body)).then((routed) => this.#deliverAll(routed));
   }
 
-  async #deliverAll(routed: RoutedRequest, started: number): Promise<WriteAnswer> {
+  async #deliverAll(routed: RoutedRequest): Promise<WriteAnswer> {
     this.#countReceived(routed);
     this.#forwardMetadata(routed);
-    const outcomes = this.#deliver(routed.consignments, started);
+    const outcomes = this.#deliver(routed.consignments);
     this.#flushWhenIdle();
     const report = reportOf(routed, await outcomes);
     this.#logProblems(report);
@@ -144,7 +133,8 @@ export class Gateway {
   }
 
   /** Answers, when all parcels have an outcome, with those that were not delivered. */
-  #deliver(consignments: readonly Consignment[], started: number): Promise<NamedOutcome[]> {
+  #deliver(consignments: readonly Consignment[]): Promise<NamedOutcome[]> {
+    const started = now();
     return new Promise((resolve) => {
       const failed: NamedOutcome[] = [];
       let open = consignments.length;
@@ -207,6 +197,7 @@ export class Gateway {
     this.#metrics.received.add({}, routed.received);
     this.#metrics.metadataReceived.inc(routed.metadataEntries);
     this.#metrics.metadataDropped.inc({ reason: "invalid_utf8" }, routed.metadataDropped);
+    this.#metrics.metadataDropped.inc({ reason: "too_many" }, routed.metadataBeyondLimit);
     this.#metrics.unknownFields.inc(routed.unknownFields);
     for (const [reason, counts] of routed.refused) {
       this.#metrics.seriesRefused.inc({ reason }, counts.series);
@@ -287,6 +278,23 @@ export class Gateway {
       now,
     );
   }
+}
+
+function buildRouter(config: Config, table: DecisionTableLimits): Router {
+  return new Router(
+    config.routes.map(({ route, delivery }) => ({
+      route: compileRoute(route),
+      limits: { maxItems: delivery.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+      lanes: delivery.lanes,
+    })),
+    {
+      labels: config.limits,
+      maxPlainBytes: config.limits.maxDecodedBytes,
+      metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+      table,
+    },
+    randomBytes(ROUTER_KEY_BYTES),
+  );
 }
 
 interface NamedOutcome {

@@ -7,9 +7,13 @@
  */
 import { type EngineProgram, instantiate } from "./program.ts";
 
+/** Series, and metadata entries, that a step can take. */
+export const MAX_STEP_SERIES = 2048;
+
 /** Bytes of the hash's key. */
 export const HASH_KEY_BYTES = 32;
 
+/** Free bytes in front of elements, as many as assembly/emit.ts leaves: room for the length that makes a block of them. */
 export const ELEMENTS_HEADROOM = 8;
 
 /** Limits of a parcel. A series above one of them goes in a parcel of its own. */
@@ -85,10 +89,11 @@ export interface Piece {
   readonly items: Omit<Counts, "series">;
 }
 
-/** Size of the table and what it has seen, ever growing but for `series` and `bytes`. */
 export interface TableState {
+  /** Decisions in both generations, and the memory that they take. */
   readonly series: number;
   readonly bytes: number;
+  /** How often the generations have turned. */
   readonly turns: number;
 }
 
@@ -140,7 +145,6 @@ const TALLY = 0x80000000;
 
 export class Engine {
   readonly #program: EngineProgram;
-  readonly #tallies: number;
   readonly #reportAt: number;
   readonly #rowsAt: number;
   readonly #entriesAt: number;
@@ -157,7 +161,6 @@ export class Engine {
       program.setLimits(number, maxItems, maxPlainBytes);
     });
     this.#program = program;
-    this.#tallies = tallies;
     this.#reportAt = program.reportAt() / 4;
     this.#rowsAt = program.rowsAt() / 4;
     this.#entriesAt = program.metadataAt() / 4;
@@ -208,15 +211,16 @@ export class Engine {
   }
 
   /**
-   * Begins a step: scans the window's series, up to a fixed number of them, and looks up their decisions.
+   * Begins a step: scans series of the window, and looks up their decisions.
    *
+   * @param maxSeries    how many series and metadata entries it takes at most
    * @param windowBytes  how long the window is
    * @param requestBytes how much of the request there is, from the window's beginning on
    * @param context      series of different contexts have decisions of their own
    * @returns null when what was scanned is not well-formed
    */
-  scan(windowBytes: number, requestBytes: number, context: number): Step | null {
-    if (this.#program.scan(windowBytes, requestBytes) === 0) return null;
+  scan(maxSeries: number, windowBytes: number, requestBytes: number, context: number): Step | null {
+    if (this.#program.scan(maxSeries, windowBytes, requestBytes) === 0) return null;
     const undecided = this.#program.lookUp(context);
     return {
       consumed: this.#report(REPORT.consumed),
@@ -290,30 +294,26 @@ export class Engine {
   emit(): Piece[] {
     this.#program.emit();
     this.#refresh();
-    const output = this.#report(REPORT.outputAt);
-    const elements = this.#copy(output, this.#report(REPORT.outputEnd));
     const first = this.#report(REPORT.piecesAt) / 4;
-    const pieces: Piece[] = [];
     const count = this.#report(REPORT.pieces);
-    for (let piece = 0; piece < count; piece++) {
-      const at = first + piece * PIECE.stride;
-      pieces.push({
-        destination: this.#number(at + PIECE.destination),
-        continues: this.#number(at + PIECE.continues) === 1,
-        plainBytes: this.#number(at + PIECE.plainBytes),
-        elements: elements.subarray(
-          this.#number(at + PIECE.output) - output,
-          this.#number(at + PIECE.outputEnd) - output,
-        ),
-        series: this.#number(at + PIECE.series),
-        items: {
-          samples: this.#number(at + PIECE.samples),
-          histograms: this.#number(at + PIECE.histograms),
-          exemplars: this.#number(at + PIECE.exemplars),
-        },
-      });
-    }
+    const pieces: Piece[] = [];
+    for (let piece = 0; piece < count; piece++) pieces.push(this.#piece(first + piece * PIECE.stride));
     return pieces;
+  }
+
+  #piece(at: number): Piece {
+    return {
+      destination: this.#number(at + PIECE.destination),
+      continues: this.#number(at + PIECE.continues) === 1,
+      plainBytes: this.#number(at + PIECE.plainBytes),
+      elements: this.#copyElements(this.#number(at + PIECE.output), this.#number(at + PIECE.outputEnd)),
+      series: this.#number(at + PIECE.series),
+      items: {
+        samples: this.#number(at + PIECE.samples),
+        histograms: this.#number(at + PIECE.histograms),
+        exemplars: this.#number(at + PIECE.exemplars),
+      },
+    };
   }
 
   /** What decisions of the emitted step have added to a tally. */
@@ -327,21 +327,17 @@ export class Engine {
     };
   }
 
-  get tallies(): number {
-    return this.#tallies;
-  }
-
   /** Compresses bytes to snappy elements, with free bytes in front as a piece's; the window is lost. */
   compress(plain: Uint8Array): Uint8Array {
     this.setWindow(plain);
     this.#program.compress(plain.length);
     this.#refresh();
-    return this.#copy(this.#report(REPORT.outputAt), this.#report(REPORT.outputEnd)).subarray(
-      ELEMENTS_HEADROOM,
-    );
+    const at = this.#report(REPORT.outputAt) + ELEMENTS_HEADROOM;
+    return this.#copyElements(at, this.#report(REPORT.outputEnd));
   }
 
   get table(): TableState {
+    this.#program.reportTable();
     return {
       series: this.#report(REPORT.tableSeries),
       bytes: this.#report(REPORT.tableBytes),
@@ -364,9 +360,14 @@ export class Engine {
     this.#bytes.set(effect.inserted, at + DESTINATION_HEADER_BYTES);
   }
 
+  /** A copy with its headroom. It is by itself: what waits for one upstream must not keep what went to others. */
+  #copyElements(start: number, end: number): Uint8Array {
+    return this.#copy(start - ELEMENTS_HEADROOM, end).subarray(ELEMENTS_HEADROOM);
+  }
+
   /** Unlike slice(), does not write zeros first. */
   #copy(start: number, end: number): Uint8Array {
-    const copy = Buffer.allocUnsafeSlow(end - start);
+    const copy = Buffer.allocUnsafe(end - start);
     copy.set(this.#bytes.subarray(start, end));
     return copy;
   }

@@ -15,11 +15,12 @@ export interface EngineProgram {
   reservePacked(bytes: number): number;
   uncompress(elementsFrom: number, packedBytes: number, plainBytes: number): number;
   reserveWindow(bytes: number): number;
-  scan(windowBytes: number, requestBytes: number): number;
+  scan(maxRows: number, windowBytes: number, requestBytes: number): number;
   lookUp(context: number): number;
   decide(row: number, context: number, destinationBytes: number, keep: boolean): number;
   setOpenParcel(destination: number, items: number, plainBytes: number): void;
   emit(): void;
+  reportTable(): void;
   compress(plainBytes: number): void;
 }
 

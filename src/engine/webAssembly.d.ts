@@ -6,6 +6,7 @@ declare namespace WebAssembly {
     readonly exports: unknown;
   }
   const Instance: new (module: Module, imports?: Readonly<Record<string, unknown>>) => Instance;
+  const RuntimeError: new (message?: string) => Error;
   interface Memory {
     readonly buffer: ArrayBuffer;
   }

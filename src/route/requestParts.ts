@@ -1,9 +1,10 @@
 /** What becomes of one request, gathered step by step: parcels by destination, metadata, refusals and counts. */
 import type { Counts, Piece, Step } from "../engine/engine.ts";
 import type { LabelSpans } from "../hash/labelOrder.ts";
-import { type ItemCounts, joinParcels, type Parcel, withHeadroom } from "../wire/parcel.ts";
+import { type ItemCounts, type Parcel, withHeadroom } from "../wire/parcel.ts";
 import type { RefusalReason } from "./door.ts";
 import { labelTextOf } from "./labelText.ts";
+import { MetadataBodies, type MetadataBody } from "./metadataBodies.ts";
 import type { ParcelLimits } from "./options.ts";
 import type { LaneAddress } from "./router.ts";
 
@@ -24,10 +25,12 @@ export interface Consignment extends LaneAddress {
 export interface RoutedRequest {
   readonly consignments: readonly Consignment[];
   /** Request bodies (snappy blocks) that hold the metadata entries, for every upstream alike. */
-  readonly metadata: readonly { readonly body: Uint8Array; readonly entries: number }[];
+  readonly metadata: readonly MetadataBody[];
   readonly metadataEntries: number;
   /** Entries that go nowhere, since a string in them is no UTF-8. */
   readonly metadataDropped: number;
+  /** Entries that go nowhere, since they are more than one request may have. */
+  readonly metadataBeyondLimit: number;
   readonly received: SeriesCounts;
   readonly refused: ReadonlyMap<RefusalReason, SeriesCounts>;
   /** The first refused series, as text. */
@@ -40,10 +43,9 @@ export interface RoutedRequest {
 
 export class RequestParts {
   readonly #addresses: readonly LaneAddress[];
-  readonly #metadataLimits: ParcelLimits;
   /** By destination, in the order in which the request's series came to them. */
-  readonly #parcels = new Map<number, Parcel[]>();
-  readonly #metadata: Uint8Array[] = [];
+  readonly #parcels = new Map<number, Piece[][]>();
+  readonly #metadata: MetadataBodies;
   #metadataEntries = 0;
   #metadataDropped = 0;
   readonly #received = new CountTally();
@@ -55,7 +57,7 @@ export class RequestParts {
   /** @param metadata limits of a request that holds metadata; an entry counts as one item */
   constructor(addresses: readonly LaneAddress[], routes: number, metadata: ParcelLimits) {
     this.#addresses = addresses;
-    this.#metadataLimits = metadata;
+    this.#metadata = new MetadataBodies(metadata);
     this.#missingKeyLabels = new Array<number>(routes).fill(0);
   }
 
@@ -73,11 +75,16 @@ export class RequestParts {
     }
   }
 
-  /** @param field of the request, tag included */
-  addMetadata(field: Uint8Array, isText: boolean): void {
+  /** Adds bytes[start, end), a whole field, tag included; they are copied. */
+  addMetadata(bytes: Uint8Array, start: number, end: number, isText: boolean): void {
     this.#metadataEntries += 1;
-    if (isText) this.#metadata.push(field);
+    if (isText) this.#metadata.add(bytes, start, end);
     else this.#metadataDropped += 1;
+  }
+
+  /** Compresses the metadata that fills requests, once a step is over. */
+  packMetadata(compress: (plain: Uint8Array) => Uint8Array): void {
+    this.#metadata.pack(compress);
   }
 
   addMissingKeyLabels(route: number, series: number): void {
@@ -87,10 +94,13 @@ export class RequestParts {
   /** Tells of every parcel that an earlier step has left open. */
   openParcels(tell: (destination: number, items: number, plainBytes: number) => void): void {
     for (const [destination, parcels] of this.#parcels) {
-      const open = parcels[parcels.length - 1];
-      if (open === undefined) continue;
-      const { samples, histograms, exemplars } = open.items;
-      tell(destination, samples + histograms + exemplars, open.plainBytes);
+      let items = 0;
+      let plainBytes = 0;
+      for (const piece of parcels[parcels.length - 1] ?? []) {
+        items += piece.items.samples + piece.items.histograms + piece.items.exemplars;
+        plainBytes += piece.plainBytes;
+      }
+      tell(destination, items, plainBytes);
     }
   }
 
@@ -101,9 +111,9 @@ export class RequestParts {
     for (const piece of pieces) {
       const parcels = this.#parcels.get(piece.destination);
       const open = parcels?.[parcels.length - 1];
-      if (parcels === undefined || open === undefined) this.#parcels.set(piece.destination, [piece]);
-      else if (piece.continues) parcels[parcels.length - 1] = joined(open, piece);
-      else parcels.push(piece);
+      if (parcels === undefined || open === undefined) this.#parcels.set(piece.destination, [[piece]]);
+      else if (piece.continues) open.push(piece);
+      else parcels.push([piece]);
     }
   }
 
@@ -111,9 +121,10 @@ export class RequestParts {
   finish(compress: (plain: Uint8Array) => Uint8Array): RoutedRequest {
     return {
       consignments: [...this.#parcels].map(([destination, parcels]) => this.#consign(destination, parcels)),
-      metadata: this.#packMetadata(compress),
+      metadata: this.#metadata.finish(compress),
       metadataEntries: this.#metadataEntries,
       metadataDropped: this.#metadataDropped,
+      metadataBeyondLimit: this.#metadata.dropped,
       received: this.#received,
       refused: this.#refused,
       refusedExamples: this.#refusedExamples,
@@ -122,47 +133,26 @@ export class RequestParts {
     };
   }
 
-  #consign(destination: number, parcels: readonly Parcel[]): Consignment {
+  #consign(destination: number, parcels: readonly (readonly Piece[])[]): Consignment {
     const address = this.#addresses[destination];
     if (address === undefined) throw new Error(`bug: no destination ${destination}`);
-    return { route: address.route, slot: address.slot, lane: address.lane, parcels };
-  }
-
-  #packMetadata(compress: (plain: Uint8Array) => Uint8Array): RoutedRequest["metadata"] {
-    const { maxItems, maxPlainBytes } = this.#metadataLimits;
-    const packed: { readonly body: Uint8Array; readonly entries: number }[] = [];
-    let entries: Uint8Array[] = [];
-    let bytes = 0;
-    const close = (): void => {
-      if (entries.length === 0) return;
-      const plain = Buffer.concat(entries);
-      const body = joinParcels([{ elements: compress(plain), plainBytes: plain.length }]);
-      packed.push({ body, entries: entries.length });
-      entries = [];
-      bytes = 0;
-    };
-    for (const field of this.#metadata) {
-      if (bytes + field.length > maxPlainBytes || entries.length === maxItems) close();
-      entries.push(field);
-      bytes += field.length;
-    }
-    close();
-    return packed;
+    return { route: address.route, slot: address.slot, lane: address.lane, parcels: parcels.map(joined) };
   }
 }
 
-/** A parcel and what it gets in a later step. */
-function joined(parcel: Parcel, more: Parcel): Parcel {
-  return {
-    elements: withHeadroom(parcel.elements, more.elements),
-    plainBytes: parcel.plainBytes + more.plainBytes,
-    series: parcel.series + more.series,
-    items: {
-      samples: parcel.items.samples + more.items.samples,
-      histograms: parcel.items.histograms + more.items.histograms,
-      exemplars: parcel.items.exemplars + more.items.exemplars,
-    },
-  };
+/** The parcel of its pieces, of which there is one unless the request took several steps. */
+function joined(pieces: readonly Piece[]): Parcel {
+  const [only] = pieces;
+  if (only !== undefined && pieces.length === 1) return only;
+  const counts = new CountTally();
+  let plainBytes = 0;
+  for (const piece of pieces) {
+    counts.add({ series: piece.series, ...piece.items });
+    plainBytes += piece.plainBytes;
+  }
+  const { series, samples, histograms, exemplars } = counts;
+  const elements = withHeadroom(...pieces.map((piece) => piece.elements));
+  return { elements, plainBytes, series, items: { samples, histograms, exemplars } };
 }
 
 /** Counts that grow. */

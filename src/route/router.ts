@@ -4,10 +4,17 @@
  * A series' decision is made here, once, from its labels, and replayed by the engine whenever its label bytes come again.
  * The whole request is scanned before anything is answered, so a request that is broken at its end forwards nothing.
  */
-import { type Effect, Engine, type Row } from "../engine/engine.ts";
+import {
+  type Effect,
+  Engine,
+  HASH_KEY_BYTES,
+  MAX_STEP_SERIES,
+  type Row,
+  type Step,
+} from "../engine/engine.ts";
 import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/errors.ts";
-import { scanRequest, scanSeries, SeriesScan } from "../wire/scan.ts";
+import { scanInSteps, scanSeries, SeriesScan } from "../wire/scan.ts";
 import { checkMessage, METADATA_SHAPE } from "../wire/shapes.ts";
 import { readPlainLength, uncompressBlock } from "../wire/snappy.ts";
 import { NO_SPLICE } from "../wire/splice.ts";
@@ -17,8 +24,16 @@ import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.t
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
 import { TaskLabel } from "./taskLabel.ts";
 
-/** Plain bytes that a step looks at, unless one series is longer: some ten milliseconds of work at most. */
+/** Plain bytes that a step looks at, unless one series is longer. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
+const WINDOW_BYTES_PER_SERIES = 2 * 1024;
+/** New series in a step, over all routes: each costs microseconds to decide. */
+const NEW_SERIES_PER_STEP = 512;
+/** A process begins with short steps: until the code is compiled, a new series costs hundreds of microseconds. */
+const FIRST_STEP_SERIES = 64;
+const STEP_GROWTH = 4;
+/** Fields that are read at a time to find what is wrong with a request. */
+const EXPLAINED_PER_STEP = 10_000;
 /** As much as tells the length of a block, and a block from a framed stream. */
 const LENGTH_BYTES = 10;
 /** Requests are of one context until something of a request but its series has a part in decisions. */
@@ -58,6 +73,9 @@ export interface DecisionTableState {
   readonly newSeries: number;
 }
 
+/** Bytes of the secret that a router wants. */
+export const ROUTER_KEY_BYTES = HASH_KEY_BYTES;
+
 /** Splits requests among the upstreams of all routes. Built once from the configuration. */
 export class Router {
   readonly #routes: readonly LabellingRoute[];
@@ -67,10 +85,12 @@ export class Router {
   readonly #hashKey: Uint8Array;
   #engine: Engine;
   #scan: MemoryScan;
+  /** How many series the next step takes at most. */
+  #stepSeries = FIRST_STEP_SERIES;
   #knownSeries = 0;
   #newSeries = 0;
 
-  /** @param hashKey secret random bytes, see EngineOptions */
+  /** @param hashKey ROUTER_KEY_BYTES secret random bytes, see EngineOptions */
   constructor(routes: readonly RouterRoute[], limits: RouterLimits, hashKey: Uint8Array) {
     const addresses: LaneAddress[] = [];
     this.#routes = routes.map(({ route, limits: parcels, lanes }, index) => {
@@ -114,30 +134,35 @@ export class Router {
     try {
       return yield* this.#routeInSteps(block);
     } catch (error) {
-      // Anything else may have left the engine's memory half written. A new one begins with an empty table.
-      if (!(error instanceof WireError)) this.#engine = this.#buildEngine();
-      throw error;
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      // It trapped for want of memory, which may be half written now. A new engine begins with an empty table.
+      this.#engine = this.#buildEngine();
+      const message = "the request and what would be sent of it are more than the engine's memory holds";
+      throw Object.assign(new WireError("WIRE_TOO_LARGE", 0, message), { cause: error });
     }
   }
 
   *#routeInSteps(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
     const parts = new RequestParts(this.#addresses, this.#routes.length, this.#limits.metadata);
-    // The engine is free for others between steps, so what is longer than one is kept here.
-    let plain = plainBytes > WINDOW_BYTES ? this.#engine.copyWindow(plainBytes) : null;
-    let at = 0;
+    const compress = (metadata: Uint8Array): Uint8Array => this.#engine.compress(metadata);
     let windowBytes = Math.min(plainBytes, WINDOW_BYTES);
+    // The engine is free for others between steps, so what is longer than one is kept here.
+    let plain = plainBytes > windowBytes ? this.#engine.copyWindow(plainBytes) : null;
+    let at = 0;
     while (at < plainBytes) {
-      const { consumed, needed } = this.#step(parts, windowBytes, plainBytes - at, plain);
-      at += consumed;
-      if (at === plainBytes) break;
+      const step = this.#step(parts, windowBytes, plainBytes - at);
+      if (step !== null && at + step.consumed === plainBytes) break;
       plain ??= this.#engine.copyWindow(plainBytes);
+      if (step === null) throw yield* this.#explain(plain);
+      at += step.consumed;
+      parts.packMetadata(compress);
       yield;
-      windowBytes = Math.min(plainBytes - at, Math.max(WINDOW_BYTES, needed));
+      windowBytes = Math.min(plainBytes - at, Math.max(this.#windowBytes, step.needed));
       this.#engine.setWindow(plain.subarray(at, at + windowBytes));
     }
-    if (parts.isNoRequest) throw this.#explain(plain ?? this.#engine.copyWindow(plainBytes));
-    return parts.finish((metadata) => this.#engine.compress(metadata));
+    if (parts.isNoRequest) throw yield* this.#explain(plain ?? this.#engine.copyWindow(plainBytes));
+    return parts.finish(compress);
   }
 
   #uncompress(block: readonly Uint8Array[]): number {
@@ -149,25 +174,20 @@ export class Router {
     throw new Error("bug: the engine refuses a snappy block that is valid");
   }
 
-  /** @param plain the whole request, unless the window is all of it */
-  #step(
-    parts: RequestParts,
-    windowBytes: number,
-    requestBytes: number,
-    plain: Uint8Array | null,
-  ): { readonly consumed: number; readonly needed: number } {
+  /** @returns what was done; null if something in it is not well-formed, and then nothing was */
+  #step(parts: RequestParts, windowBytes: number, requestBytes: number): Step | null {
     const engine = this.#engine;
-    const step = engine.scan(windowBytes, requestBytes, CONTEXT);
-    if (step === null) throw this.#explain(plain ?? engine.copyWindow(requestBytes));
+    const step = engine.scan(this.#stepSeries, windowBytes, requestBytes, CONTEXT);
+    if (step === null) return null;
     try {
       for (let entry = 0; entry < step.metadataEntries; entry++) this.#addMetadata(parts, entry);
       if (step.undecided > 0) this.#decideRows(parts);
     } catch (error) {
       // Its place is one in the engine's memory: the request is read again for the error that its sender understands.
-      throw error instanceof WireError ? this.#explain(plain ?? engine.copyWindow(requestBytes)) : error;
+      if (error instanceof WireError) return null;
+      throw error;
     }
-    this.#newSeries += step.undecided;
-    this.#knownSeries += step.received.series - step.undecided;
+    this.#countStep(step);
     parts.openParcels((destination, items, plainBytes) => {
       engine.openParcel(destination, items, plainBytes);
     });
@@ -176,6 +196,20 @@ export class Router {
       parts.addMissingKeyLabels(route, engine.tally(route).series);
     }
     return step;
+  }
+
+  /** Counts, and makes the next step so long that it has not too much to decide, if its series are as new as these. */
+  #countStep({ undecided, received }: Step): void {
+    this.#newSeries += undecided;
+    this.#knownSeries += received.series - undecided;
+    const affordable = NEW_SERIES_PER_STEP / Math.max(1, this.#routes.length);
+    const series = Math.ceil((affordable * received.series) / Math.max(1, undecided));
+    this.#stepSeries = Math.max(1, Math.min(series, this.#stepSeries * STEP_GROWTH, MAX_STEP_SERIES));
+  }
+
+  /** A window that a step of so many series rarely leaves unused. */
+  get #windowBytes(): number {
+    return Math.min(WINDOW_BYTES, this.#stepSeries * WINDOW_BYTES_PER_SERIES);
   }
 
   #decideRows(parts: RequestParts): void {
@@ -205,7 +239,7 @@ export class Router {
   #addMetadata(parts: RequestParts, entry: number): void {
     const { start, end } = this.#engine.metadataEntry(entry);
     const isText = this.#memoryScan().metadata(start, end);
-    parts.addMetadata(this.#engine.bytes.slice(start, end), isText);
+    parts.addMetadata(this.#engine.bytes, start, end, isText);
   }
 
   /** The engine's memory is another array once it has grown. */
@@ -215,13 +249,11 @@ export class Router {
     return this.#scan;
   }
 
-  /** What is wrong with a request that the engine refused. */
-  #explain(plain: Uint8Array): Error {
+  /** What is wrong with a request that the engine refused, found in steps. */
+  *#explain(plain: Uint8Array): Generator<undefined, Error, undefined> {
+    const visitor = { series: () => undefined, metadata: () => undefined };
     try {
-      scanRequest(plain, this.#limits.labels.maxLabels, {
-        series: () => undefined,
-        metadata: () => undefined,
-      });
+      yield* scanInSteps(plain, this.#limits.labels.maxLabels, visitor, EXPLAINED_PER_STEP, WINDOW_BYTES);
     } catch (error) {
       if (error instanceof WireError) return error;
       throw error;

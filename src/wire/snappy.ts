@@ -1,7 +1,8 @@
 /**
- * The snappy block format, which bodies of remote write are compressed with.
+ * The snappy block format, which bodies of remote write are compressed with: for commands, and to say what is wrong with a
+ * block that the engine refused, which has a codec of its own.
  *
- * The codec is snappyjs. It trusts its input in places (a block may come out shorter than it says, an offset may be
+ * The codec here is snappyjs. It trusts its input in places (a block may come out shorter than it says, an offset may be
  * negative), so a block is first walked element by element, which also finds the byte to complain about.
  *
  * @see format_description.txt in the sources of snappy; the framing format is another one

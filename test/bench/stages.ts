@@ -5,7 +5,7 @@
  * label. What it does in one call is told apart by timing the parts alone, so those figures are differences.
  */
 import { uncompress } from "snappyjs";
-import { type Effect, Engine, type Piece } from "../../src/engine/engine.ts";
+import { MAX_STEP_SERIES, type Effect, Engine, type Piece } from "../../src/engine/engine.ts";
 import { compileRoute } from "../../src/route/decide.ts";
 import type { RouteOptions } from "../../src/route/options.ts";
 import { Router } from "../../src/route/router.ts";
@@ -72,7 +72,9 @@ function timeStages(engine: Engine, bodies: readonly Uint8Array[]): Stages {
   for (const [number, body] of bodies.entries()) {
     const { plainBytes, elementsAt } = readPlainLength(body, MAX_PLAIN_BYTES);
     watch.time("decompress", () => engine.uncompress([body], elementsAt, plainBytes));
-    const step = watch.time("scan, hash, look up", () => engine.scan(plainBytes, plainBytes, CONTEXT));
+    const step = watch.time("scan, hash, look up", () =>
+      engine.scan(MAX_STEP_SERIES, plainBytes, plainBytes, CONTEXT),
+    );
     if (step?.consumed !== plainBytes) throw new Error("a body of the corpus is more than a step");
     if (step.undecided > 0) decideAll(engine);
     const emitted = watch.time("emit", () => engine.emit());

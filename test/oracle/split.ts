@@ -47,6 +47,7 @@ export interface SplitRequest {
   readonly metadataEntries: number;
   /** Entries that go nowhere, since a string in them is no UTF-8. */
   readonly metadataDropped: number;
+  readonly metadataBeyondLimit: number;
   readonly received: SeriesCounts;
   readonly refused: ReadonlyMap<RefusalReason, SeriesCounts>;
   /** The first refused series, as text. */
@@ -139,6 +140,8 @@ class RequestParts implements RequestVisitor {
       metadata: this.#metadata.finish(),
       metadataEntries: this.#metadataEntries,
       metadataDropped: this.#metadataDropped,
+      // Requests of so many are not compared.
+      metadataBeyondLimit: 0,
       received: this.#received,
       refused: this.#refused,
       refusedExamples: this.#refusedExamples,

@@ -9,6 +9,7 @@ import {
   ENCODER,
   ensure,
   HASH_KEY,
+  MAX_ROWS,
   METADATA,
   regionAfter,
   report,
@@ -35,6 +36,7 @@ import {
 } from "./table";
 
 export { setLimits, setOpenParcel, talliesAt } from "./emit";
+export { reportTable } from "./table";
 
 let scratch: usize = 0;
 let plain: usize = 0;
@@ -98,10 +100,10 @@ export function plainAt(): usize {
 }
 
 /** Scans a step's series. See scanWindow(). */
-export function scan(windowBytes: usize, requestBytes: usize): bool {
+export function scan(maxRows: u32, windowBytes: usize, requestBytes: usize): bool {
   beginStep();
   free = regionAfter(plain + windowBytes);
-  return scanWindow(plain, plain + windowBytes, plain + requestBytes);
+  return scanWindow(min(maxRows, MAX_ROWS), plain, plain + windowBytes, plain + requestBytes);
 }
 
 /** Looks the scanned series' decisions up; answers how many have none. */

@@ -70,8 +70,8 @@ const REPORT_NUMBERS = 15;
 export const REPORT: usize = memory.data(REPORT_NUMBERS * 4, 8);
 export const HASH_KEY: usize = memory.data(32, 16);
 export const ENCODER: usize = memory.data(16 * 1024, 16);
-export const ROWS: usize = memory.data(2048 * 48, 16);
-export const METADATA: usize = memory.data(2048 * 8, 16);
+export const ROWS: usize = memory.data(<i32>MAX_ROWS * <i32>ROW_BYTES, 16);
+export const METADATA: usize = memory.data(<i32>MAX_ROWS * <i32>ENTRY_BYTES, 16);
 
 export function report(index: i32, value: u32): void {
   store<u32>(REPORT + ((<usize>index) << 2), value);

@@ -9,7 +9,6 @@ import {
   ENTRY_BYTES,
   KIND_ORDINARY,
   KIND_WHOLE,
-  MAX_ROWS,
   METADATA,
   report,
   REPORT_CONSUMED,
@@ -62,25 +61,34 @@ const SAMPLE_TIMESTAMP: u8 = 2 << 3;
 /** The highest bit of each of eight bytes: set in all bytes of a varint but the last. */
 const CONTINUES: u64 = 0x8080808080808080;
 
+/** More bytes than a tag and a length, or a tag and any other scalar, take. */
+const MAX_HEADER: usize = 16;
+
 let samples: u32 = 0;
 let histograms: u32 = 0;
 let exemplars: u32 = 0;
 
+// The field that readField() has read.
+let fieldTag: u32 = 0;
+let fieldStart: usize = 0;
+let fieldEnd: usize = 0;
+
 /**
  * Scans fields of a request from `from` on, until the window ends, the rows are full, or a field reaches past the window.
  *
+ * @param maxRows    series, and metadata entries, at most
  * @param windowEnd  end of what is in memory
  * @param requestEnd where the whole request would end
  * @returns whether all that was passed over is well-formed; the report says what was found
  */
-export function scanWindow(from: usize, windowEnd: usize, requestEnd: usize): bool {
+export function scanWindow(maxRows: u32, from: usize, windowEnd: usize, requestEnd: usize): bool {
   let rows: u32 = 0;
   let entries: u32 = 0;
   let unknown: u32 = 0;
   let at = from;
   samples = histograms = exemplars = 0;
   report(REPORT_NEEDED, 0);
-  while (at < windowEnd && rows < MAX_ROWS && entries < MAX_ROWS) {
+  while (at < windowEnd && rows < maxRows && entries < maxRows) {
     setPosition(at);
     if (!readField(windowEnd, requestEnd)) return false;
     if (position > windowEnd) {
@@ -112,10 +120,6 @@ export function scanWindow(from: usize, windowEnd: usize, requestEnd: usize): bo
   return true;
 }
 
-let fieldTag: u32 = 0;
-let fieldStart: usize = 0;
-let fieldEnd: usize = 0;
-
 /**
  * Reads a field of the request: its tag, where a length-delimited one's content starts, and, in `position`, where it ends,
  * which may be behind the window when the request goes on there.
@@ -142,9 +146,6 @@ function readField(windowEnd: usize, requestEnd: usize): bool {
   setPosition(fieldEnd);
   return true;
 }
-
-/** More bytes than a tag and a length, or a tag and any other scalar, take. */
-const MAX_HEADER: usize = 16;
 
 function scanSeries(row: usize, start: usize, end: usize): bool {
   const labelsEnd = passLabels(start, end);

@@ -119,7 +119,6 @@ export function lookUpRows(rows: u32, context: u32): u32 {
     for (let row = from; row < end; row++) guessRecord(ROWS + row * ROW_BYTES);
     for (let row = from; row < end; row++) undecided += lookUpRow(ROWS + row * ROW_BYTES, context);
   }
-  reportTable();
   return undecided;
 }
 
@@ -262,7 +261,8 @@ function enter(record: usize): void {
   youngSeries++;
 }
 
-function reportTable(): void {
+/** Tells how large the table is. */
+export function reportTable(): void {
   report(REPORT_TABLE_SERIES, youngSeries + oldSeries);
   report(REPORT_TABLE_BYTES, <u32>(youngEnd - youngArena + (oldEnd - oldArena)));
   report(REPORT_TABLE_TURNS, turns);
