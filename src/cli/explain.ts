@@ -1,6 +1,4 @@
 /** `explain`: what every route does with a series, by the code that routes real traffic. */
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import type { Config } from "../config/config.ts";
 import { compileRoute, type Route, type RouteDecision } from "../route/decide.ts";
 import { checkAtDoor, type RefusalReason } from "../route/door.ts";
@@ -9,9 +7,8 @@ import { TaskLabel } from "../route/taskLabel.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
 import { scanRequest, type SeriesScan } from "../wire/scan.ts";
 import { spliced } from "../wire/splice.ts";
+import { type Labels, readSeriesLines } from "./seriesLines.ts";
 import { parseSeriesText } from "./seriesText.ts";
-
-type Labels = readonly (readonly [string, string])[];
 
 /** What one route does with a series; the names are those of `--json`. */
 interface RouteExplanation {
@@ -119,35 +116,8 @@ export async function explainFile(
   print: (line: string) => void,
 ): Promise<number> {
   const explainer = new Explainer(config);
-  let number = 0;
-  for await (const line of createInterface({
-    input: createReadStream(file),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
-    number += 1;
-    if (line.trim() === "") continue;
-    print(JSON.stringify(explainer.explain(readLine(line, `${file}:${number}`))));
-  }
+  for await (const labels of readSeriesLines(file)) print(JSON.stringify(explainer.explain(labels)));
   return 0;
-}
-
-function readLine(line: string, where: string): Labels {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(line);
-  } catch (cause) {
-    throw new SyntaxError(`${where}: not JSON: ${(cause as Error).message}`, { cause });
-  }
-  const labels: unknown =
-    typeof parsed === "object" && parsed !== null && "labels" in parsed ? parsed.labels : undefined;
-  if (!Array.isArray(labels) || !labels.every(isPair)) {
-    throw new SyntaxError(`${where}: want {"labels":[["name","value"],...]}, got ${line.slice(0, 100)}`);
-  }
-  return labels;
-}
-
-function isPair(value: unknown): value is [string, string] {
-  return Array.isArray(value) && value.length === 2 && value.every((text) => typeof text === "string");
 }
 
 function describe(labels: Labels, explanation: Explanation): string[] {

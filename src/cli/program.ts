@@ -9,6 +9,7 @@ import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
+import { relabel, type RelabelOptions } from "./relabel.ts";
 import { serve } from "./serve.ts";
 import { sink } from "./sink.ts";
 
@@ -78,6 +79,16 @@ export async function run(argv: readonly string[]): Promise<number> {
         code = await explain(series, options);
       },
     );
+  command("relabel", "print what relabel rules do to a series")
+    .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
+    .requiredOption("--rules <file>", "a list of relabel_config in YAML, or a document with relabel_configs")
+    .option("--input <file>", 'relabel one {"labels":[["__name__","up"],...]} a line')
+    .option("--json", "print one JSON line for each series", false)
+    .action(async (series: string | undefined, options: RelabelOptions) => {
+      code = hasOneSource("relabel", series, options.input)
+        ? await relabel(series, options, print, printError)
+        : 2;
+    });
   command("inspect", "print what a captured remote write body holds")
     .argument("<file>", "the raw body of a request")
     .option("--json", "print one JSON document", false)
@@ -130,14 +141,18 @@ async function explain(
     json,
   }: { config: string; legacyHash: LegacyHash; input?: string; json: boolean },
 ): Promise<number> {
-  if ((series === undefined) === (input === undefined)) {
-    printError("explain wants a series or --input FILE, and not both");
-    return 2;
-  }
+  if (!hasOneSource("explain", series, input)) return 2;
   const config = loadOrPrint(file, legacyHash);
   if (config === null) return 1;
   if (input !== undefined) return explainFile(config, input, print);
   return explainText(config, series ?? "", json, print);
+}
+
+/** Whether there is one of the two; says so when not. */
+function hasOneSource(command: string, series: string | undefined, input: string | undefined): boolean {
+  const one = (series === undefined) !== (input === undefined);
+  if (!one) printError(`${command} wants a series or --input FILE, and not both`);
+  return one;
 }
 
 function loadOrPrint(file: string, legacyHash: LegacyHash): Config | null {

@@ -22,9 +22,7 @@ const NULLS = new Set(["", "~", "null", "Null", "NULL"]);
 
 /** The top of the file, or null when it is no YAML map; what is wrong is then in `problems`. An empty file is an empty map. */
 export function readDocument(text: string, problems: ProblemList): MapNode | null {
-  const parsed = parseYaml(text, problems);
-  if (parsed === null) return null;
-  const top = new TreeBuilder(parsed.document, parsed.lines, problems).build();
+  const top = readTree(text, problems);
   if (top === null) return null;
   if (top.kind === "map") return top;
   if (top.kind === "nothing") return { kind: "map", place: top.place, entries: new Map() };
@@ -33,6 +31,12 @@ export function readDocument(text: string, problems: ProblemList): MapNode | nul
     `want keys and values at the top of the file; got ${top.kind === "list" ? "a list" : "text"}`,
   );
   return null;
+}
+
+/** As readDocument(), for files whose top may be anything; an empty file is nothing. */
+export function readTree(text: string, problems: ProblemList): ConfigNode | null {
+  const parsed = parseYaml(text, problems);
+  return parsed === null ? null : new TreeBuilder(parsed.document, parsed.lines, problems).build();
 }
 
 class TreeBuilder {

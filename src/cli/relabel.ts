@@ -1,0 +1,95 @@
+/** `relabel`: what a file of relabel rules does to series, by the code that relabels real traffic. */
+import { formatProblem } from "../config/problem.ts";
+import { loadRelabelRules } from "../config/relabelSection.ts";
+import type { RelabelRule } from "../relabel/options.ts";
+import { faultOf, RelabelRules } from "../relabel/rules.ts";
+import { labelText } from "../route/labelText.ts";
+import { readSeriesLines, type Labels } from "./seriesLines.ts";
+import { parseSeriesText } from "./seriesText.ts";
+
+type Print = (line: string) => void;
+
+export interface RelabelOptions {
+  /** The file of rules. */
+  readonly rules: string;
+  /** A file of series, one a line, in place of one given as text. */
+  readonly input?: string;
+  readonly json: boolean;
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * Prints the label set after every rule, or with `json` one line a series: `{"labels":[...]}` or `{"dropped":true,"rule":3}`.
+ * Rules are counted from 1.
+ *
+ * @param series as text; undefined when there is an input
+ * @returns the exit code: 1 when the rules are invalid
+ * @throws {SyntaxError} for series that cannot be read, or are no label set
+ */
+export async function relabel(
+  series: string | undefined,
+  { rules: file, input, json }: RelabelOptions,
+  print: Print,
+  printError: Print,
+): Promise<number> {
+  const { rules, problems } = loadRelabelRules(file, faultOf);
+  for (const problem of problems) printError(formatProblem(problem));
+  if (rules === null) return 1;
+  const relabeler = new Relabeler(rules);
+  const show = (labels: Labels): void => {
+    checkLabelSet(labels);
+    if (json) print(JSON.stringify(relabeler.outcome(labels)));
+    else relabeler.describe(labels).forEach(print);
+  };
+  if (series !== undefined) show(parseSeriesText(series));
+  if (input !== undefined) for await (const labels of readSeriesLines(input)) show(labels);
+  return 0;
+}
+
+/** Refuses what the door of the gateway refuses before rules see it. */
+function checkLabelSet(labels: Labels): void {
+  const names = new Set<string>();
+  const refuse = (got: string): never => {
+    throw new SyntaxError(`${labelText(labels)}: want a label set; got ${got}`);
+  };
+  for (const [name, value] of labels) {
+    if (name === "") refuse("a label without a name");
+    if (names.has(name)) refuse(`the label ${name} twice`);
+    if (LONE_SURROGATE.test(name + value)) refuse(`a label ${name} that is no Unicode text`);
+    names.add(name);
+  }
+}
+
+class Relabeler {
+  readonly #rules: RelabelRules;
+  readonly #names: readonly string[];
+
+  constructor(rules: readonly RelabelRule[]) {
+    this.#rules = new RelabelRules(rules);
+    this.#names = rules.map(
+      ({ action }, index) => `rule ${index + 1} ${(action ?? "replace").toLowerCase()}`,
+    );
+  }
+
+  outcome(labels: Labels): { readonly labels: Labels } | { readonly dropped: true; readonly rule: number } {
+    const outcome = this.#rules.apply(labels);
+    if (outcome.kind === "kept") return { labels: outcome.labels };
+    return { dropped: true, rule: outcome.rule + 1 };
+  }
+
+  describe(labels: Labels): string[] {
+    const width = Math.max(0, ...this.#names.map((name) => name.length));
+    const line = (rule: number, what: string): string =>
+      `  ${(this.#names[rule] ?? "").padEnd(width)}  ${what}`;
+    let before = labelText(labels);
+    const lines = [before];
+    const outcome = this.#rules.apply(labels, (rule, after) => {
+      const text = labelText(after);
+      lines.push(line(rule, text === before ? "changes nothing" : text));
+      before = text;
+    });
+    if (outcome.kind === "dropped") lines.push(line(outcome.rule, "drops the series"));
+    return lines;
+  }
+}

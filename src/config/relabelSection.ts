@@ -1,0 +1,131 @@
+/**
+ * Lists of Prometheus' relabel_config.
+ *
+ * Values keep the text that was written, as they do in Prometheus: a replacement of 1.0 is "1.0", and one of nothing, which
+ * YAML calls null, is the empty text and not the default.
+ */
+import type { RelabelCheck, RelabelField, RelabelRule } from "../relabel/options.ts";
+import { readTree } from "./document.ts";
+import { listOf } from "./lists.ts";
+import { shownKind } from "./node.ts";
+import type { ConfigNode } from "./node.ts";
+import { ProblemList } from "./problem.ts";
+import type { Place, Problem } from "./problem.ts";
+import { wrong } from "./scalars.ts";
+import { sectionOf } from "./section.ts";
+import type { Reader, Section } from "./section.ts";
+import { readTextFile } from "./textFile.ts";
+import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
+
+const LIST_KEYS = ["relabel_configs", "metric_relabel_configs"];
+const MAX_MODULUS = 2n ** 64n - 1n;
+/** What YAML's escapes can write and UTF-8 cannot. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+export interface LoadedRules {
+  /** null if and only if there is a problem. */
+  readonly rules: readonly RelabelRule[] | null;
+  /** In the order of the file. */
+  readonly problems: readonly Problem[];
+}
+
+/** Reads a file of rules: a list, or a document with one under `relabel_configs` or `metric_relabel_configs`. Never throws. */
+export function loadRelabelRules(file: string, check: RelabelCheck): LoadedRules {
+  const problems = new ProblemList(file);
+  const read = readTextFile(file, MAX_FILE_BYTES);
+  if (read.kind === "unreadable") {
+    problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
+    return { rules: null, problems: problems.inOrder() };
+  }
+  const top = readTree(read.text, problems);
+  const rules = top === null ? null : readTop(top, check, problems);
+  return { rules: problems.hasErrors ? null : rules, problems: problems.inOrder() };
+}
+
+function readTop(top: ConfigNode, check: RelabelCheck, problems: ProblemList): readonly RelabelRule[] | null {
+  if (top.kind === "nothing") return [];
+  if (top.kind === "list") return relabelRules(check)(top, problems);
+  const keys = LIST_KEYS.join(" or ");
+  if (top.kind === "text") return wrong(top, problems, `a list of rules, or one under ${keys}`, "text");
+  return sectionOf((document) => {
+    const given = LIST_KEYS.filter((key) => document.has(key));
+    if (given.length > 1) document.problems.error(document.place, `want either ${keys}; got both`);
+    return document.optional(given[0] ?? "relabel_configs", relabelRules(check), []);
+  })(top, problems);
+}
+
+/**
+ * A reader of a list of rules.
+ *
+ * @param check what says whether the fields of a rule go together
+ */
+export function relabelRules(check: RelabelCheck): Reader<readonly RelabelRule[]> {
+  return (list, problems) => {
+    let number = 0;
+    const readRule: Reader<RelabelRule> = (node) => {
+      number += 1;
+      const ofRule = new RuleProblems(problems, number);
+      const read = sectionOf((section) => ({ section, rule: readFields(section) }))(node, ofRule);
+      // A field that is wrong or misspelled would be told again as missing.
+      if (read === null || ofRule.hasErrors) return null;
+      const fault = check(read.rule);
+      if (fault === null) return read.rule;
+      ofRule.error(read.section.placeOf(fault.field), fault.reason);
+      return null;
+    };
+    return listOf(readRule, "rules")(list, problems);
+  };
+}
+
+/** Tells the problems of one rule with its number, which is how people count rules: from 1. */
+class RuleProblems extends ProblemList {
+  readonly #all: ProblemList;
+  readonly #number: number;
+
+  constructor(all: ProblemList, number: number) {
+    super("");
+    this.#all = all;
+    this.#number = number;
+  }
+
+  override error(place: Place, message: string): void {
+    super.error(place, message);
+    this.#all.error(place, `rule ${this.#number}: ${message}`);
+  }
+}
+
+function readFields(rule: Section): RelabelRule {
+  return {
+    sourceLabels: rule.optional("source_labels", listOf(labelName, "label names"), null),
+    separator: textOf(rule, "separator"),
+    targetLabel: textOf(rule, "target_label"),
+    regex: textOf(rule, "regex"),
+    modulus: rule.optional("modulus", modulus, null),
+    replacement: textOf(rule, "replacement"),
+    action: textOf(rule, "action"),
+  };
+}
+
+function textOf(rule: Section, field: RelabelField): string | null {
+  return rule.optional(field, anyText, null) ?? (rule.isEmpty(field) ? "" : null);
+}
+
+const anyText: Reader<string> = (node, problems) => {
+  if (node.kind !== "text") return wrong(node, problems, "text", shownKind(node));
+  return LONE_SURROGATE.test(node.text) ? wrong(node, problems, "Unicode text") : node.text;
+};
+
+const labelName: Reader<string> = (node, problems) => {
+  if (node.kind === "text" && node.text === "") return wrong(node, problems, "a label name");
+  return anyText(node, problems);
+};
+
+/** A whole number as YAML 1.1 writes them: `16`, `0x10`, `0b1_0000`, `020`, `0o20`. */
+const modulus: Reader<bigint> = (node, problems) => {
+  const digits = node.kind === "text" && node.plain ? node.text.replaceAll(/(?<=.)_/g, "") : "";
+  const octal = /^0[0-7]+$/.test(digits);
+  const isNumber = octal || /^\+?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/.test(digits);
+  const value = isNumber ? BigInt(octal ? `0o${digits}` : digits.replace("+", "")) : -1n;
+  if (value >= 0n && value <= MAX_MODULUS) return value;
+  return wrong(node, problems, `a whole number from 1 to ${MAX_MODULUS.toString()}`);
+};

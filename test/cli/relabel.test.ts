@@ -1,0 +1,307 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { run as command } from "../../src/cli/program.ts";
+import { relabel } from "../../src/cli/relabel.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "relabel-"));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+type Labels = [string, string][];
+
+interface Rules {
+  readonly rules?: readonly unknown[];
+  readonly rules_yaml?: string;
+}
+
+interface Vector extends Rules {
+  readonly id: string;
+  readonly note?: string;
+  readonly labels: Labels;
+  /** null: dropped. */
+  readonly expected: Labels | null;
+}
+
+interface ConfigVector extends Rules {
+  readonly id: string;
+  readonly note?: string;
+  readonly valid: boolean;
+}
+
+const { vectors, configs } = JSON.parse(
+  readFileSync(new URL("../fixtures/relabel.json", import.meta.url), "utf8"),
+) as { vectors: Vector[]; configs: ConfigVector[] };
+
+/** A file of rules as Prometheus' own users write them. */
+function yamlOf({ rules, rules_yaml: text }: Rules): string {
+  return text ?? stringify(rules, { lineWidth: 0 });
+}
+
+function fileOf(name: string, text: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+interface Run {
+  readonly code: number;
+  readonly lines: readonly string[];
+  readonly errors: readonly string[];
+}
+
+async function run(
+  rules: string,
+  { series, input, json = false }: { series?: string; input?: string; json?: boolean },
+): Promise<Run> {
+  const lines: string[] = [];
+  const errors: string[] = [];
+  const options = {
+    rules: fileOf("rules.yaml", rules),
+    json,
+    ...(input === undefined ? {} : { input: fileOf("series.ndjson", input) }),
+  };
+  const code = await relabel(
+    series,
+    options,
+    (line) => lines.push(line),
+    (line) => errors.push(line.replace(`${folder}/`, "")),
+  );
+  return { code, lines, errors };
+}
+
+const named = <T extends { id: string; note?: string }>(rows: T[]): (T & { name: string })[] =>
+  rows.map((row) => ({ ...row, name: `${row.id} ${row.note ?? ""}` }));
+
+describe("relabel of series that a real Prometheus relabeled", () => {
+  it.each(named(vectors))("gives the labels of $name", async (vector) => {
+    const input = `${JSON.stringify({ labels: vector.labels })}\n`;
+    const { code, lines, errors } = await run(yamlOf(vector), { input, json: true });
+    expect({ code, errors }).toEqual({ code: 0, errors: [] });
+    const outcomes = lines.map((line) => JSON.parse(line) as unknown);
+    if (vector.expected === null) expect(outcomes).toMatchObject([{ dropped: true }]);
+    else expect(outcomes).toEqual([{ labels: vector.expected }]);
+  });
+});
+
+describe("relabel with rules that a real Prometheus loaded or refused", () => {
+  it.each(named(configs))("judges as it did: $name", async (vector) => {
+    const { code, errors } = await run(yamlOf(vector), { series: "up" });
+    expect(code).toBe(vector.valid ? 0 : 1);
+    if (vector.valid) expect(errors).toEqual([]);
+    else expect(errors).toEqual([expect.stringMatching(/^rules\.yaml:\d+:\d+: \[0\]\S*: rule 1: ./)]);
+  });
+});
+
+const RULES = `
+- source_labels: [job]
+  regex: node
+  action: Keep
+- source_labels: [instance]
+  regex: ([^:]+):\\d+
+  target_label: host
+- regex: instance
+  action: labeldrop
+- source_labels: [host]
+  regex: bad
+  action: drop
+`;
+
+describe("relabel of one series, for a person", () => {
+  it("shows the labels after every rule", async () => {
+    const { code, lines } = await run(RULES, { series: 'up{job="node",instance="good:1"}' });
+    expect(code).toBe(0);
+    expect(lines).toEqual([
+      'up{job="node",instance="good:1"}',
+      "  rule 1 keep       changes nothing",
+      '  rule 2 replace    up{host="good",instance="good:1",job="node"}',
+      '  rule 3 labeldrop  up{host="good",job="node"}',
+      "  rule 4 drop       changes nothing",
+    ]);
+  });
+
+  it("ends with the rule that drops the series", async () => {
+    const { lines } = await run(RULES, { series: 'up{job="other"}' });
+    expect(lines).toEqual(['up{job="other"}', "  rule 1 keep       drops the series"]);
+  });
+});
+
+describe("relabel of a file of series", () => {
+  const input = '{"labels":[["job","node"],["instance","bad:1"]]}\n\n{"labels":[["job","node"],["a",""]]}\n';
+
+  it("prints a JSON line for each, rules counted from 1", async () => {
+    const { code, lines } = await run(RULES, { input, json: true });
+    expect(code).toBe(0);
+    expect(lines).toEqual(['{"dropped":true,"rule":4}', '{"labels":[["job","node"],["a",""]]}']);
+  });
+
+  it("shows the steps of each without --json", async () => {
+    const { lines } = await run(RULES, { input });
+    expect(lines.filter((line) => !line.startsWith(" "))).toEqual([
+      '{job="node",instance="bad:1"}',
+      '{job="node",a=""}',
+    ]);
+  });
+
+  it.each([
+    { name: "no JSON", line: "{labels}", message: /series\.ndjson:2: not JSON/ },
+    { name: "a name twice", line: '{"labels":[["a","1"],["a","2"]]}', message: /got the label a twice$/ },
+    { name: "no name", line: '{"labels":[["","1"]]}', message: /got a label without a name$/ },
+    {
+      name: "half a character",
+      line: '{"labels":[["a","\\ud83d"]]}',
+      message: /label a that is no Unicode text$/,
+    },
+  ])("stops at a line with $name", async ({ line, message }) => {
+    await expect(run("[]", { input: `{"labels":[]}\n${line}\n` })).rejects.toThrow(message);
+  });
+});
+
+describe("relabel with a file of another shape", () => {
+  const rule = "{target_label: x, replacement: 1.0}";
+
+  it.each([
+    { name: "a list", yaml: `- ${rule}` },
+    { name: "relabel_configs", yaml: `relabel_configs: [${rule}]` },
+    { name: "metric_relabel_configs", yaml: `metric_relabel_configs:\n- ${rule}` },
+  ])("finds the rules: $name", async ({ yaml }) => {
+    expect(await run(yaml, { series: "up", json: true })).toEqual({
+      code: 0,
+      errors: [],
+      lines: ['{"labels":[["__name__","up"],["x","1.0"]]}'],
+    });
+  });
+
+  it.each([
+    { name: "nothing", yaml: "" },
+    { name: "an empty list", yaml: "[]" },
+    { name: "a key with nothing behind it", yaml: "relabel_configs:" },
+  ])("has no rules: $name", async ({ yaml }) => {
+    expect(await run(yaml, { series: "up", json: true })).toMatchObject({
+      code: 0,
+      lines: ['{"labels":[["__name__","up"]]}'],
+    });
+  });
+});
+
+describe("relabel with invalid rules", () => {
+  it.each([
+    {
+      name: "every problem, each with its rule",
+      yaml: [
+        "- regx: a",
+        "-",
+        "- {target_label: a, regex: '(?=a)'}",
+        "- {action: hashmod, target_label: a}",
+        "- {source_labels: [''], target_label: a}",
+        "- {action: lowercase, target_label: a, replacement:}",
+        "- text",
+      ].join("\n"),
+      errors: [
+        "1:3: [0].regx: rule 1: unknown key; did you mean regex?",
+        "2:2: [1]: rule 2: want keys and values; got nothing",
+        '3:28: [2].regex: rule 3: want a regular expression of RE2; invalid or unsupported Perl syntax: "(?="',
+        "4:3: [3].modulus: rule 4: hashmod wants a modulus above 0",
+        '5:20: [4].source_labels[0]: rule 5: want a label name; got ""',
+        "6:52: [5].replacement: rule 6: lowercase takes no replacement",
+        "7:3: [6]: rule 7: want keys and values; got text",
+      ],
+    },
+    {
+      name: "values of another kind",
+      yaml: "- {source_labels: a, target_label: [b], regex: {c: d}, modulus: '1'}",
+      errors: [
+        "1:19: [0].source_labels: rule 1: want a list of label names; got text",
+        "1:36: [0].target_label: rule 1: want text; got a list",
+        "1:48: [0].regex: rule 1: want text; got a map",
+        '1:65: [0].modulus: rule 1: want a whole number from 1 to 18446744073709551615; got "1"',
+      ],
+    },
+    {
+      name: "half a character in an escape",
+      yaml: '- {target_label: a, replacement: "\\ud83d"}',
+      errors: ['1:34: [0].replacement: rule 1: want Unicode text; got "\\ud83d"'],
+    },
+    {
+      name: "a list under two keys",
+      yaml: "relabel_configs: []\nmetric_relabel_configs: []",
+      errors: ["1:1: want either relabel_configs or metric_relabel_configs; got both"],
+    },
+    {
+      name: "another key beside the list",
+      yaml: "relabel_configs: []\nrelabel_config: []",
+      errors: ["2:1: relabel_config: unknown key; did you mean relabel_configs?"],
+    },
+    {
+      name: "no list",
+      yaml: "text",
+      errors: ["1:1: want a list of rules, or one under relabel_configs or metric_relabel_configs; got text"],
+    },
+  ])("tells $name", async ({ yaml, errors }) => {
+    const outcome = await run(yaml, { series: "up" });
+    expect(outcome).toEqual({ code: 1, lines: [], errors: errors.map((error) => `rules.yaml:${error}`) });
+  });
+
+  it("says so when there is no file", async () => {
+    const errors: string[] = [];
+    const code = await relabel(
+      "up",
+      { rules: join(folder, "none.yaml"), json: false },
+      () => undefined,
+      (line) => errors.push(line),
+    );
+    expect(code).toBe(1);
+    expect(errors).toEqual([`${join(folder, "none.yaml")}:1:1: cannot read the file: no such file`]);
+  });
+});
+
+describe("a modulus in YAML's notations", () => {
+  it.each([
+    { text: "16", valid: true },
+    { text: "+16", valid: true },
+    { text: "0x1F", valid: true },
+    { text: "0b1_1", valid: true },
+    { text: "0o17", valid: true },
+    { text: "010", valid: true },
+    { text: "18446744073709551615", valid: true },
+    { text: "18446744073709551616", valid: false },
+    { text: "_1", valid: false },
+    { text: "0x", valid: false },
+    { text: "09", valid: false },
+    { text: "1.5", valid: false },
+    { text: "-1", valid: false },
+    { text: "0", valid: false },
+  ])("is a number or none: $text", async ({ text, valid }) => {
+    const { code } = await run(`- {action: hashmod, target_label: h, modulus: ${text}}`, { series: "up" });
+    expect(code).toBe(valid ? 0 : 1);
+  });
+
+  it("counts a leading zero as octal", async () => {
+    const octal = await run("- {action: hashmod, target_label: h, modulus: 010}", {
+      series: "up",
+      json: true,
+    });
+    const decimal = await run("- {action: hashmod, target_label: h, modulus: 8}", {
+      series: "up",
+      json: true,
+    });
+    expect(octal.lines).toEqual(decimal.lines);
+  });
+});
+
+describe("the command relabel", () => {
+  it.each([
+    { name: "neither series nor input", args: [] },
+    { name: "both", args: ["up", "--input", "x"] },
+    { name: "an option that is none", args: ["up", "--rule", "x"] },
+  ])("is wrong usage with $name", async ({ args }) => {
+    expect(await command(["relabel", "--rules", fileOf("rules.yaml", "[]"), ...args])).toBe(2);
+  });
+
+  it("exits 1 for series that it cannot read", async () => {
+    expect(await command(["relabel", "--rules", fileOf("rules.yaml", "[]"), "up{"])).toBe(1);
+  });
+});
