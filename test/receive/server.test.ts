@@ -14,6 +14,8 @@ const MAX_DECODED_BYTES = 2000;
 /** A listener whose handler answers as told, and that records what reached it. */
 class Rig {
   readonly written: Uint8Array[] = [];
+  /** In how many pieces each body reached the handler. */
+  readonly pieces: number[] = [];
   readonly statuses: (number | null)[] = [];
   readonly malformed: string[] = [];
   answer: () => Promise<WriteAnswer> = () => Promise.resolve({ status: 204, body: "" });
@@ -25,6 +27,7 @@ class Rig {
       { ...LIMITS, ...limits },
       {
         write: async (body) => {
+          this.pieces.push(body.length);
           this.written.push(uncompressBlock(Buffer.concat(body), MAX_DECODED_BYTES));
           return this.answer();
         },
@@ -269,6 +272,20 @@ describe("a body that is wrong", () => {
     const reply = await send(rig, { body: BODY });
     expect(reply).toMatchObject({ status: 400, text: "cut at byte 7; nothing was forwarded" });
     expect(rig.malformed).toEqual(["WIRE_TRUNCATED"]);
+  });
+});
+
+describe("a body in chunks of a byte", () => {
+  it("arrives whole, and in few pieces", async () => {
+    const rig = await startRig({ maxBodyBytes: 20_000 });
+    const plain = Buffer.from(Array.from({ length: 1900 }, (_, index) => (index * index * 7) % 251));
+    const body = Buffer.from(compress(new Uint8Array(plain)));
+    const chunks = Array.from(body, (byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join("");
+    const head =
+      "POST /api/v1/write HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    expect(await sendRaw(rig, `${head}${chunks}0\r\n\r\n`)).toMatch(/^HTTP\/1.1 204/);
+    expect(rig.written.map((bytes) => Buffer.from(bytes).equals(plain))).toEqual([true]);
+    expect(rig.pieces[0]).toBeLessThanOrEqual(2);
   });
 });
 
