@@ -33,6 +33,10 @@ export function atLeast(least: number, option: string, text: string): number {
 
 /** Runs a command; what its user can do something about is told without a stack. */
 export async function runCommand(main: () => Promise<void>, usage: string): Promise<void> {
+  if (process.argv.slice(2).some((arg) => arg === "--help" || arg === "-h")) {
+    process.stdout.write(usage);
+    return;
+  }
   try {
     await main();
   } catch (error) {
