@@ -46,8 +46,8 @@ export interface LaneParcel {
   readonly delivery: Delivery;
   /** Its place among the parcels of its delivery. */
   readonly index: number;
-  /** Whether it shares no request with others, since the upstream refused one that it shared. */
-  readonly alone: boolean;
+  /** Which parcels it shares a request with: those of its number, a part of a refused batch; null for any without one. */
+  readonly group: number | null;
 }
 
 export function answerAll(parcels: readonly LaneParcel[], outcome: ParcelOutcome): void {

@@ -40,7 +40,7 @@ export class DeliveryLog {
     const what = `${this.#subject()}: ${status} for ${describe(batch)}`;
     const parcels = batch.parcels.length;
     if (parcels === 1) this.#report("error", "refusal", `${what}; refused, its sender is told${words}`);
-    else this.#logger.debug(`${what}; its ${parcels} parcels are sent one by one${words}`);
+    else this.#logger.debug(`${what}; its ${parcels} parcels are sent again in two halves${words}`);
   }
 
   /** @param waitMs until the next attempt; null if its senders keep all of it */

@@ -3,8 +3,8 @@
  *
  * While a request is in flight, parcels gather and go together in the next. An idle lane sends at once what is worth a
  * request, or all it has when nothing more is coming, and otherwise waits a little for company. A batch that fails stays
- * at the head and is tried again; one that is refused is sent again parcel by parcel, so that the refusal reaches only the
- * sender whose parcel it was.
+ * at the head and is tried again; one that is refused is sent again in two halves, and so on down to single parcels, so that
+ * the refusal reaches only the sender whose parcel it was, and costs the others few requests.
  *
  * Every parcel is settled exactly once: when its attempt ends for good, or when it leaves unsent because nothing could be
  * sent before its deadline. By its deadline it is answered in any case; if it is in flight then, it is settled when the
@@ -25,7 +25,7 @@ import type { ParcelOutcome, Settlement, Undelivered } from "./outcome.ts";
 import type { ItemCounts, Parcel } from "../wire/parcel.ts";
 
 /** How a lane's batches get to the upstream. */
-export type LaneRoad = Pick<Attempts, "mayBegin" | "begin" | "obstacle" | "lastFailure">;
+export type LaneAttempts = Pick<Attempts, "mayBegin" | "begin" | "obstacle" | "lastFailure">;
 
 export interface LaneTools {
   /** Milliseconds since the epoch. */
@@ -49,7 +49,7 @@ const NO_HEAD: Head = { kind: "none" };
 
 export class Lane {
   readonly #options: DeliveryOptions;
-  readonly #road: LaneRoad;
+  readonly #attempts: LaneAttempts;
   readonly #tools: LaneTools;
   readonly #waiting: LaneQueue;
   /** Rings at the latest when the next attempt or the nearest deadline is due, in flight or waiting. */
@@ -62,9 +62,9 @@ export class Lane {
   /** Whether what waits goes without waiting for company. */
   #isFlushing = false;
 
-  constructor(options: DeliveryOptions, road: LaneRoad, tools: LaneTools) {
+  constructor(options: DeliveryOptions, attempts: LaneAttempts, tools: LaneTools) {
     this.#options = options;
-    this.#road = road;
+    this.#attempts = attempts;
     this.#tools = tools;
     this.#waiting = new LaneQueue({
       maxItems: options.maxSamplesPerSend,
@@ -79,7 +79,7 @@ export class Lane {
   deliver(parcels: readonly Parcel[], deadline: number, onOutcomes: OutcomesCallback): void {
     const now = this.#tools.now();
     const delivery = new Delivery(parcels.length, now, deadline, onOutcomes);
-    const taken = parcels.map((parcel, index) => ({ parcel, delivery, index, alone: false }));
+    const taken = parcels.map((parcel, index) => ({ parcel, delivery, index, group: null }));
     const hopeless = this.#hopeless(now, deadline);
     if (hopeless !== null) {
       this.#settle("refused", taken);
@@ -109,7 +109,7 @@ export class Lane {
   pauseUntil(until: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, until + this.#backoff(1));
     const waitMs = until - this.#tools.now();
-    this.#finish(this.#takeDue(this.#pausedUntil), undelivered(this.#road.lastFailure, waitMs));
+    this.#finish(this.#takeDue(this.#pausedUntil), undelivered(this.#attempts.lastFailure, waitMs));
   }
 
   /** Gives back what is not in flight. */
@@ -128,23 +128,28 @@ export class Lane {
 
   /** What is to be told at once of a parcel that cannot be tried before its deadline; null if it can. */
   #hopeless(now: number, deadline: number): Undelivered | null {
-    const obstacle = this.#road.obstacle();
+    const obstacle = this.#attempts.obstacle();
     if (obstacle !== null) return obstacle;
     if (deadline <= now) return this.#notTried();
     const backingOff = this.#head.kind === "backing_off" ? this.#head.until : 0;
     const notBefore = Math.max(this.#pausedUntil, backingOff);
-    return deadline > notBefore ? null : undelivered(this.#road.lastFailure, notBefore - now);
+    return deadline > notBefore ? null : undelivered(this.#attempts.lastFailure, notBefore - now);
   }
 
   #onAlarm(): void {
     const now = this.#tools.now();
     if (this.#head.kind === "in_flight") this.#answerInFlight(this.#head.batch, now);
     this.#advance(now);
+    this.#alarm.ringBy(this.#nearestDeadline(now));
+  }
+
+  /** Of what waits, and of what is at the head and not answered yet; Infinity with nothing. */
+  #nearestDeadline(now: number): number {
     let nearest = this.#waiting.nearestDeadline;
-    const headed = this.#headBatch?.parcels ?? [];
-    for (const { delivery } of headed)
+    for (const { delivery } of this.#headBatch?.parcels ?? []) {
       if (delivery.deadline > now) nearest = Math.min(nearest, delivery.deadline);
-    this.#alarm.ringBy(nearest);
+    }
+    return nearest;
   }
 
   /** Begins the next attempt if it is due and the breaker admits it; if not, the lane is woken when the breaker changes. */
@@ -153,7 +158,7 @@ export class Lane {
     if (due.length > 0) this.#finish(due, this.#notTried());
     const attemptAt = this.#nextAttemptAt();
     if (attemptAt > now) this.#alarm.ringBy(attemptAt);
-    else if (this.#road.mayBegin) this.#begin();
+    else if (this.#attempts.mayBegin) this.#begin();
   }
 
   /** Infinity while one is in flight, or nothing is there. */
@@ -171,7 +176,7 @@ export class Lane {
     const batch = this.#headBatch ?? new Batch(this.#waiting.takeBatch());
     if (this.#waiting.length === 0) this.#isFlushing = false;
     this.#head = { kind: "in_flight", batch };
-    this.#road.begin(batch, (end) => {
+    this.#attempts.begin(batch, (end) => {
       this.#onEnd(batch, end);
     });
   }
@@ -179,19 +184,21 @@ export class Lane {
   #onEnd(batch: Batch, end: AttemptEnd): void {
     this.#head = NO_HEAD;
     this.#lastFailure = end.kind === "retry" ? end.cause : null;
-    const obstacle = this.#road.obstacle();
+    const obstacle = this.#attempts.obstacle();
     if (end.kind === "retry") this.#backOff(batch, end, obstacle);
-    else if (end.kind === "refused" && batch.parcels.length > 1) this.#isolate(batch);
+    else if (end.kind === "refused" && batch.parcels.length > 1) this.#halve(batch);
     else this.#finish(batch.parcels, end);
     if (obstacle !== null) this.giveBackWaiting(obstacle);
     this.#advance(this.#tools.now());
   }
 
-  /** Sends the parcels of a refused batch one by one: the upstream stored nothing of it. */
-  #isolate({ parcels }: Batch): void {
+  /** Sends a refused batch again in two parts, which nothing else joins: the upstream stored nothing of it. */
+  #halve({ parcels }: Batch): void {
     this.#settle("refused", parcels.filter(isAnswered));
     const asked = parcels.filter((parcel) => !isAnswered(parcel));
-    this.#waiting.putBack(asked.map((parcel) => ({ ...parcel, alone: true })));
+    const half = Math.ceil(asked.length / 2);
+    this.#waiting.putBackAsGroup(asked.slice(half));
+    this.#waiting.putBackAsGroup(asked.slice(0, half));
   }
 
   /** Keeps at the head what of a failed batch can be tried again in time. */

@@ -1,5 +1,11 @@
-/** The parcels that wait in a lane, in the order in which they came, and how much of a request they make. */
+/**
+ * The parcels that wait in a lane, in the order in which they came, and how much of a request they make.
+ *
+ * Many thousands can wait for an upstream that does not answer, so nothing here looks at all of them: what is due is
+ * mostly in front, since deadlines come nearly in the order of the parcels.
+ */
 import type { LaneParcel } from "./delivery.ts";
+import { Deque } from "./deque.ts";
 
 /** What one request holds at most; a single parcel may exceed it. */
 export interface BatchLimits {
@@ -12,11 +18,14 @@ const WORTHWHILE_SERIES = 500;
 
 export class LaneQueue {
   readonly #limits: BatchLimits;
-  #parcels: LaneParcel[] = [];
+  readonly #parcels = new Deque<LaneParcel>();
+  /** Those with no earlier deadline behind them, in their order: the first has the nearest deadline of all. */
+  readonly #nearest = new Deque<LaneParcel>();
   #series = 0;
   #items = 0;
   #plainBytes = 0;
-  #nearestDeadline = Infinity;
+  /** The number of the newest group. */
+  #group = 0;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
@@ -27,70 +36,91 @@ export class LaneQueue {
   }
 
   get first(): LaneParcel | undefined {
-    return this.#parcels[0];
+    return this.#parcels.first;
   }
 
-  /** Whether nothing is gained by waiting for more: it is worth a request, fills one, or is to be sent alone. */
+  /** Whether nothing is gained by waiting for more: it is worth a request, fills one, or nothing may join the first. */
   get isWorthSending(): boolean {
     return (
       this.#series >= WORTHWHILE_SERIES ||
       this.#items >= this.#limits.maxItems ||
       this.#plainBytes >= this.#limits.maxPlainBytes ||
-      this.first?.alone === true
+      (this.first !== undefined && this.first.group !== null)
     );
   }
 
   /** Infinity when nothing waits. */
   get nearestDeadline(): number {
-    return this.#nearestDeadline;
+    return this.#nearest.first?.delivery.deadline ?? Infinity;
   }
 
   push(parcel: LaneParcel): void {
+    const { deadline } = parcel.delivery;
+    for (let last = this.#nearest.last; last !== undefined; last = this.#nearest.last) {
+      if (last.delivery.deadline <= deadline) break;
+      this.#nearest.dropLast();
+    }
+    this.#nearest.push(parcel);
     this.#parcels.push(parcel);
-    this.#series += parcel.parcel.series;
-    this.#items += itemsOf(parcel);
-    this.#plainBytes += parcel.parcel.plainBytes;
-    if (parcel.delivery.deadline < this.#nearestDeadline) this.#nearestDeadline = parcel.delivery.deadline;
+    this.#count(parcel, 1);
   }
 
-  /** Takes the parcels of the next request: as many as fit, and at least one. */
+  /** Takes the parcels of the next request: as many of one group as fit, and at least one. */
   takeBatch(): readonly LaneParcel[] {
-    const end = this.#batchEnd();
-    const taken = this.#parcels.slice(0, end);
-    this.#replace(this.#parcels.slice(end));
+    const taken: LaneParcel[] = [];
+    const group = this.first?.group;
+    let items = 0;
+    let plainBytes = 0;
+    for (let next = this.first; next !== undefined && next.group === group; next = this.first) {
+      items += itemsOf(next);
+      plainBytes += next.parcel.plainBytes;
+      const fits = items <= this.#limits.maxItems && plainBytes <= this.#limits.maxPlainBytes;
+      if (!fits && taken.length > 0) break;
+      this.#dropFirst(next);
+      taken.push(next);
+    }
     return taken;
   }
 
-  /** Puts parcels in front of all others. */
-  putBack(parcels: readonly LaneParcel[]): void {
-    this.#replace([...parcels, ...this.#parcels]);
+  /** Puts parcels that were taken in front of all others, as a group: they share a request with each other only. */
+  putBackAsGroup(parcels: readonly LaneParcel[]): void {
+    this.#group += 1;
+    const group = this.#group;
+    this.#putBack(parcels.map((parcel) => ({ ...parcel, group })));
   }
 
-  /** Takes all parcels whose deadline is not later than `at`. */
+  /** Takes all parcels whose deadline is not later than `at`. Looks no further than the last of them. */
   takeDue(at: number): readonly LaneParcel[] {
-    if (at < this.#nearestDeadline) return [];
-    const waiting = this.#parcels;
-    this.#replace(waiting.filter(({ delivery }) => delivery.deadline > at));
-    return waiting.filter(({ delivery }) => delivery.deadline <= at);
+    const due: LaneParcel[] = [];
+    const notDue: LaneParcel[] = [];
+    for (let next = this.first; next !== undefined && this.nearestDeadline <= at; next = this.first) {
+      this.#dropFirst(next);
+      if (next.delivery.deadline <= at) due.push(next);
+      else notDue.push(next);
+    }
+    this.#putBack(notDue);
+    return due;
   }
 
-  #batchEnd(): number {
-    if (this.first?.alone === true) return 1;
-    let items = 0;
-    let plainBytes = 0;
-    const end = this.#parcels.findIndex((next, index) => {
-      items += itemsOf(next);
-      plainBytes += next.parcel.plainBytes;
-      return index > 0 && (items > this.#limits.maxItems || plainBytes > this.#limits.maxPlainBytes);
-    });
-    return end === -1 ? this.#parcels.length : end;
+  #putBack(parcels: readonly LaneParcel[]): void {
+    for (const parcel of parcels.toReversed()) {
+      if (parcel.delivery.deadline <= this.nearestDeadline) this.#nearest.unshift(parcel);
+      this.#parcels.unshift(parcel);
+      this.#count(parcel, 1);
+    }
   }
 
-  #replace(parcels: readonly LaneParcel[]): void {
-    this.#parcels = [];
-    this.#series = this.#items = this.#plainBytes = 0;
-    this.#nearestDeadline = Infinity;
-    for (const parcel of parcels) this.push(parcel);
+  #dropFirst(first: LaneParcel): void {
+    if (this.#nearest.first === first) this.#nearest.dropFirst();
+    this.#parcels.dropFirst();
+    this.#count(first, -1);
+  }
+
+  /** @param times 1 for one that comes, -1 for one that goes */
+  #count(parcel: LaneParcel, times: 1 | -1): void {
+    this.#series += times * parcel.parcel.series;
+    this.#items += times * itemsOf(parcel);
+    this.#plainBytes += times * parcel.parcel.plainBytes;
   }
 }
 

@@ -9,7 +9,7 @@
 const MAX_WAITING = 64;
 
 /** How metadata gets to the upstream. */
-export interface MetadataRoad {
+export interface MetadataAttempts {
   /** Whether metadata goes out now. */
   readonly takesMetadata: boolean;
   /** Makes one attempt; never rejects. @returns whether it was accepted */
@@ -17,20 +17,20 @@ export interface MetadataRoad {
 }
 
 export class MetadataQueue {
-  readonly #road: MetadataRoad;
+  readonly #attempts: MetadataAttempts;
   #waiting = 0;
   /** The end of the request before. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(road: MetadataRoad) {
-    this.#road = road;
+  constructor(attempts: MetadataAttempts) {
+    this.#attempts = attempts;
   }
 
   /** Sends a body in its turn, unless too much waits. @returns whether it was accepted; never rejects */
   async send(body: Uint8Array): Promise<boolean> {
-    if (!this.#road.takesMetadata || this.#waiting >= MAX_WAITING) return false;
+    if (!this.#attempts.takesMetadata || this.#waiting >= MAX_WAITING) return false;
     this.#waiting += 1;
-    const accepted = this.#turn.then(() => this.#road.takesMetadata && this.#road.sendMetadata(body));
+    const accepted = this.#turn.then(() => this.#attempts.takesMetadata && this.#attempts.sendMetadata(body));
     this.#turn = accepted;
     const isAccepted = await accepted;
     this.#waiting -= 1;

@@ -29,7 +29,7 @@ beforeEach(() => {
 
 function batchOf(attempts: number, ...parcels: readonly Parcel[]): Batch {
   const delivery = new Delivery(parcels.length, now, now, () => undefined);
-  const batch = new Batch(parcels.map((parcel, index) => ({ parcel, delivery, index, alone: false })));
+  const batch = new Batch(parcels.map((parcel, index) => ({ parcel, delivery, index, group: null })));
   batch.attempts = attempts;
   return batch;
 }

@@ -4,7 +4,7 @@ import type { Batch } from "../../src/deliver/batch.ts";
 import type { AttemptEnd } from "../../src/deliver/classify.ts";
 import { DeliveryLog } from "../../src/deliver/deliveryLog.ts";
 import { Lane } from "../../src/deliver/lane.ts";
-import type { LaneRoad } from "../../src/deliver/lane.ts";
+import type { LaneAttempts } from "../../src/deliver/lane.ts";
 import { undelivered } from "../../src/deliver/outcome.ts";
 import type { ParcelOutcome, Undelivered } from "../../src/deliver/outcome.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
@@ -12,7 +12,7 @@ import { DELIVERY, Settlements } from "./senderUnderTest.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
 
 /** Attempts that end when and how the test says, on a clock that the test steps. */
-class SteppedRoad implements LaneRoad {
+class SteppedAttempts implements LaneAttempts {
   mayBegin = true;
   lastFailure = "none yet";
   blocked: Undelivered | null = null;
@@ -31,6 +31,10 @@ class SteppedRoad implements LaneRoad {
 
   obstacle(): Undelivered | null {
     return this.blocked;
+  }
+
+  get isInFlight(): boolean {
+    return this.#onEnd !== null;
   }
 
   end(end: AttemptEnd): void {
@@ -54,7 +58,7 @@ const FAILED: AttemptEnd = {
 const OPTIONS = { ...DELIVERY, batchSendDeadlineMs: 20, minBackoffMs: 200, maxBackoffMs: 2_000 };
 const HALF = (): number => 0.5;
 
-let road: SteppedRoad;
+let attempts: SteppedAttempts;
 let settled: Settlements;
 let lane: Lane;
 beforeEach(() => {
@@ -67,9 +71,9 @@ afterEach(() => {
 });
 
 function start(options: Partial<typeof OPTIONS> = {}): void {
-  road = new SteppedRoad();
+  attempts = new SteppedAttempts();
   settled = new Settlements();
-  lane = new Lane({ ...OPTIONS, ...options }, road, {
+  lane = new Lane({ ...OPTIONS, ...options }, attempts, {
     now: Date.now,
     random: HALF,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
@@ -93,15 +97,15 @@ function kindsOf(...calls: readonly ParcelOutcome[][]): string[] {
 describe("an idle lane", () => {
   it("sends 500 series at once", () => {
     deliver([makeParcel(499)]);
-    expect(road.sent).toEqual([]);
+    expect(attempts.sent).toEqual([]);
     deliver([makeParcel(1)]);
-    expect(road.sent).toEqual([[499, 1]]);
+    expect(attempts.sent).toEqual([[499, 1]]);
   });
 
   it("sends a full request at once, however few series that is", () => {
     start({ maxSamplesPerSend: 10 });
     deliver([makeParcel(4), makeParcel(6)]);
-    expect(road.sent).toEqual([[4, 6]]);
+    expect(attempts.sent).toEqual([[4, 6]]);
   });
 
   it("sends less when its oldest parcel has waited for batch_send_deadline", () => {
@@ -109,42 +113,42 @@ describe("an idle lane", () => {
     vi.advanceTimersByTime(15);
     deliver([makeParcel(2)]);
     vi.advanceTimersByTime(4);
-    expect(road.sent).toEqual([]);
+    expect(attempts.sent).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([[1, 2]]);
+    expect(attempts.sent).toEqual([[1, 2]]);
   });
 
   it("waits as long again for the next parcels, whatever it waited for before", () => {
     deliver([makeParcel(1)]);
     vi.advanceTimersByTime(20);
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     vi.advanceTimersByTime(7);
     deliver([makeParcel(2)]);
     vi.advanceTimersByTime(19);
-    expect(road.sent).toEqual([[1]]);
+    expect(attempts.sent).toEqual([[1]]);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([[1], [2]]);
+    expect(attempts.sent).toEqual([[1], [2]]);
   });
 
   it("sends what it has when it is flushed, and waits again afterwards", () => {
     deliver([makeParcel(1)]);
     lane.flush();
-    expect(road.sent).toEqual([[1]]);
-    road.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1]]);
+    attempts.end(DELIVERED);
     deliver([makeParcel(2)]);
-    expect(road.sent).toEqual([[1]]);
+    expect(attempts.sent).toEqual([[1]]);
   });
 
   it("does nothing when it is flushed with nothing waiting", () => {
     lane.flush();
     deliver([makeParcel(1)]);
-    expect(road.sent).toEqual([]);
+    expect(attempts.sent).toEqual([]);
   });
 
   it("sends at once with a batch_send_deadline of nothing", () => {
     start({ batchSendDeadlineMs: 0 });
     deliver([makeParcel(1)]);
-    expect(road.sent).toEqual([[1]]);
+    expect(attempts.sent).toEqual([[1]]);
   });
 });
 
@@ -157,14 +161,14 @@ describe("while a request is in flight", () => {
       deliver([makeParcel(3)]),
     ];
     vi.advanceTimersByTime(1_000);
-    expect(road.sent).toEqual([[500]]);
+    expect(attempts.sent).toEqual([[500]]);
 
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(first).toEqual([{ kind: "delivered" }]);
-    expect(road.sent).toEqual([[500], [1, 2, 500, 3]]);
+    expect(attempts.sent).toEqual([[500], [1, 2, 500, 3]]);
     expect(calls.flat()).toEqual([]);
 
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(kindsOf(...calls)).toEqual(Array<string>(4).fill("delivered"));
   });
 
@@ -172,25 +176,25 @@ describe("while a request is in flight", () => {
     deliver([makeParcel(500)]);
     deliver([makeParcel(1)]);
     vi.advanceTimersByTime(20);
-    road.end(DELIVERED);
-    expect(road.sent).toEqual([[500], [1]]);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[500], [1]]);
 
     deliver([makeParcel(2)]);
     vi.advanceTimersByTime(5);
-    road.end(DELIVERED);
-    expect(road.sent).toHaveLength(2);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toHaveLength(2);
     vi.advanceTimersByTime(15);
-    expect(road.sent).toEqual([[500], [1], [2]]);
+    expect(attempts.sent).toEqual([[500], [1], [2]]);
   });
 
   it("a flush holds for when it has ended, and for what has come until then", () => {
     deliver([makeParcel(500)]);
     deliver([makeParcel(1)]);
     lane.flush();
-    expect(road.sent).toEqual([[500]]);
+    expect(attempts.sent).toEqual([[500]]);
     deliver([makeParcel(2)]);
-    road.end(DELIVERED);
-    expect(road.sent).toEqual([[500], [1, 2]]);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[500], [1, 2]]);
   });
 
   it("a flush holds for all that waits, though it takes several requests", () => {
@@ -198,43 +202,43 @@ describe("while a request is in flight", () => {
     deliver([makeParcel(10)]);
     deliver([makeParcel(9), makeParcel(8), makeParcel(7)]);
     lane.flush();
-    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
-    expect(road.sent).toEqual([[10], [9], [8], [7]]);
+    for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[10], [9], [8], [7]]);
   });
 
   it("more than fits into one request goes in several, a parcel above the limit alone", () => {
     start({ maxSamplesPerSend: 1_000 });
     deliver([makeParcel(500)]);
     deliver([600, 400, 1, 1_500, 2].map((series) => makeParcel(series)));
-    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
+    for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);
     vi.advanceTimersByTime(20);
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     vi.advanceTimersByTime(20);
-    expect(road.sent).toEqual([[500], [600, 400], [1], [1_500], [2]]);
+    expect(attempts.sent).toEqual([[500], [600, 400], [1], [1_500], [2]]);
   });
 });
 
 describe("a batch that fails", () => {
   it("is sent again, the same bytes, before all that came meanwhile", () => {
     const call = deliver([makeParcel(501), makeParcel(1)]);
-    road.end(FAILED);
+    attempts.end(FAILED);
     const later = deliver([makeParcel(500)]);
     lane.flush();
     vi.advanceTimersByTime(99);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([
+    expect(attempts.sent).toEqual([
       [501, 1],
       [501, 1],
     ]);
-    expect(road.bodies[1]).toBe(road.bodies[0]);
+    expect(attempts.bodies[1]).toBe(attempts.bodies[0]);
     expect(call).toEqual([]);
 
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(kindsOf(call)).toEqual(["delivered", "delivered"]);
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(kindsOf(later)).toEqual(["delivered"]);
-    expect(road.sent.at(-1)).toEqual([500]);
+    expect(attempts.sent.at(-1)).toEqual([500]);
   });
 
   it("waits twice as long after each attempt, up to max_backoff", () => {
@@ -242,7 +246,7 @@ describe("a batch that fails", () => {
     const startedAt = Date.now();
     const sentAt: number[] = [];
     for (let attempt = 0; attempt < 7; attempt += 1) {
-      road.end(FAILED);
+      attempts.end(FAILED);
       vi.advanceTimersToNextTimer();
       sentAt.push(Date.now() - startedAt);
     }
@@ -257,13 +261,13 @@ describe("a batch that fails", () => {
       deliver(parcels.slice(2), 99),
     ];
     lane.flush();
-    road.end(FAILED);
+    attempts.end(FAILED);
     expect([one, three].flat()).toEqual([undelivered("500", 100), undelivered("500", 100)]);
     expect(settled.of(parcels)).toEqual(["refused", "not", "refused"]);
 
     vi.advanceTimersByTime(100);
-    expect(road.sent).toEqual([[1, 2, 3], [2]]);
-    road.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1, 2, 3], [2]]);
+    attempts.end(DELIVERED);
     expect(kindsOf(two)).toEqual(["delivered"]);
     expect(settled.of(parcels)).toEqual(["refused", "delivered", "refused"]);
   });
@@ -271,13 +275,13 @@ describe("a batch that fails", () => {
   it("goes on waiting longer for what is left of it", () => {
     deliver([makeParcel(499)], 100);
     deliver([makeParcel(1)]);
-    road.end(FAILED);
+    attempts.end(FAILED);
     vi.advanceTimersByTime(100);
-    road.end(FAILED);
+    attempts.end(FAILED);
     vi.advanceTimersByTime(199);
-    expect(road.sent).toEqual([[499, 1], [1]]);
+    expect(attempts.sent).toEqual([[499, 1], [1]]);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([[499, 1], [1], [1]]);
+    expect(attempts.sent).toEqual([[499, 1], [1], [1]]);
   });
 
   it("is given up when none of its parcels is left, and the next go without a wait", () => {
@@ -286,14 +290,14 @@ describe("a batch that fails", () => {
     lane.flush();
     deliver(parcels.slice(1));
     lane.flush();
-    road.end(FAILED);
-    expect(road.sent).toEqual([[1], [2]]);
+    attempts.end(FAILED);
+    expect(attempts.sent).toEqual([[1], [2]]);
     expect(settled.of(parcels)).toEqual(["refused", "not"]);
   });
 
   it("tells new parcels at once that would have to wait for it until their deadline", async () => {
     deliver([makeParcel(500)]);
-    road.end(FAILED);
+    attempts.end(FAILED);
     const call = deliver([makeParcel(1)], 100);
     expect(call).toEqual([]);
     await Promise.resolve();
@@ -306,35 +310,56 @@ describe("a refused batch", () => {
     const parcels = makeParcels(1);
     const call = deliver(parcels);
     lane.flush();
-    road.end(REFUSED);
+    attempts.end(REFUSED);
     expect(call).toEqual([REFUSED]);
     expect(settled.of(parcels)).toEqual(["refused"]);
   });
 
-  it("of several is sent again parcel by parcel, in order and without a wait, before what came meanwhile", () => {
+  it("of several is sent again in halves, in order and without a wait, before what came meanwhile", () => {
     const parcels = makeParcels(4);
     const [first, second] = [deliver(parcels.slice(0, 2)), deliver(parcels.slice(2, 3))];
     lane.flush();
     const later = deliver(parcels.slice(3));
-    road.end(REFUSED);
-    for (const end of [DELIVERED, REFUSED, DELIVERED]) road.end(end);
-    expect(road.sent.slice(0, 4)).toEqual([[1, 2, 3], [1], [2], [3]]);
+    attempts.end(REFUSED);
+    for (const end of [REFUSED, DELIVERED, REFUSED, DELIVERED]) attempts.end(end);
+    expect(attempts.sent.slice(0, 5)).toEqual([[1, 2, 3], [1, 2], [1], [2], [3]]);
     expect(first).toEqual([DELIVERED, REFUSED]);
     expect(second).toEqual([DELIVERED]);
 
     lane.flush();
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(later).toEqual([DELIVERED]);
     expect(settled.of(parcels)).toEqual(["delivered", "refused", "delivered", "delivered"]);
   });
 
-  it("keeps its order when one of its parcels fails meanwhile", () => {
-    deliver(makeParcels(3));
+  it("keeps its order when one of its halves fails meanwhile", () => {
+    deliver(makeParcels(4));
     lane.flush();
-    for (const end of [REFUSED, DELIVERED, FAILED]) road.end(end);
+    for (const end of [REFUSED, FAILED]) attempts.end(end);
     vi.advanceTimersByTime(100);
-    for (const end of [DELIVERED, DELIVERED]) road.end(end);
-    expect(road.sent).toEqual([[1, 2, 3], [1], [2], [2], [3]]);
+    for (const end of [DELIVERED, DELIVERED]) attempts.end(end);
+    expect(attempts.sent).toEqual([
+      [1, 2, 3, 4],
+      [1, 2],
+      [1, 2],
+      [3, 4],
+    ]);
+  });
+
+  it("is left by what comes to its deadline meanwhile, and nothing joins what is left", () => {
+    const parcels = makeParcels(5);
+    deliver(parcels.slice(0, 2));
+    const late = deliver(parcels.slice(2, 3), 50);
+    deliver(parcels.slice(3, 4));
+    lane.flush();
+    attempts.end(REFUSED);
+    deliver(parcels.slice(4));
+    lane.flush();
+    vi.advanceTimersByTime(50);
+    expect(kindsOf(late)).toEqual(["undelivered"]);
+    for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1, 2, 3, 4], [1, 2], [4], [5]]);
+    expect(settled.of(parcels)).toEqual(["delivered", "delivered", "refused", "delivered", "delivered"]);
   });
 
   it("does not send again what was answered at its deadline meanwhile", () => {
@@ -343,11 +368,50 @@ describe("a refused batch", () => {
     lane.flush();
     vi.advanceTimersByTime(50);
     expect(kindsOf(late)).toEqual(["undelivered"]);
-    road.end(REFUSED);
-    road.end(DELIVERED);
-    expect(road.sent).toEqual([[1, 2], [2]]);
+    attempts.end(REFUSED);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1, 2], [2]]);
     expect(kindsOf(inTime)).toEqual(["delivered"]);
     expect(settled.of(parcels)).toEqual(["refused", "delivered"]);
+  });
+});
+
+describe("a refused batch of many senders' parcels", () => {
+  const all = Array.from({ length: 64 }, (_, index) => index + 1);
+  const rows = [
+    { name: "one of 2", count: 2, bad: [2] },
+    { name: "one of 3", count: 3, bad: [1] },
+    { name: "one of 10", count: 10, bad: [7] },
+    { name: "one of 64", count: 64, bad: [38] },
+    { name: "the first of 64", count: 64, bad: [1] },
+    { name: "the last of 64", count: 64, bad: [64] },
+    { name: "two of 64 side by side", count: 64, bad: [32, 33] },
+    { name: "two of 64 far apart", count: 64, bad: [3, 60] },
+    { name: "all of 10", count: 10, bad: all.slice(0, 10) },
+    { name: "all of 64", count: 64, bad: all },
+  ];
+  it.each(rows)("finds $name in few requests, and delivers the others in order", ({ count, bad }) => {
+    deliver([makeParcel(500)]);
+    const numbers = all.slice(0, count);
+    const calls = numbers.map((number) => deliver([makeParcel(number)]));
+    lane.flush();
+    attempts.end(DELIVERED);
+    const delivered: number[] = [];
+    while (attempts.isInFlight) {
+      const sent = attempts.sent.at(-1) ?? [];
+      const isRefused = sent.some((number) => bad.includes(number));
+      if (!isRefused) delivered.push(...sent);
+      attempts.end(isRefused ? REFUSED : DELIVERED);
+    }
+    expect(kindsOf(...calls)).toEqual(
+      numbers.map((number) => (bad.includes(number) ? "refused" : "delivered")),
+    );
+    expect(delivered).toEqual(numbers.filter((number) => !bad.includes(number)));
+    const requests = attempts.sent.length - 1;
+    expect(requests).toBeLessThanOrEqual(1 + bad.length * 2 * Math.ceil(Math.log2(count)));
+    expect(requests).toBeLessThan(2 * count);
+    expect(settled.total("refused").parcels).toBe(bad.length);
+    expect(settled.total("delivered").parcels).toBe(1 + count - bad.length);
   });
 });
 
@@ -364,9 +428,9 @@ describe("the deadline of a parcel", () => {
     expect(late).toEqual([undelivered("no attempt could start before the deadline", 100)]);
     expect(settled.of(parcels)).toEqual(["not", "refused", "not"]);
 
-    road.end(DELIVERED);
-    road.end(DELIVERED);
-    expect(road.sent).toEqual([[1], [3]]);
+    attempts.end(DELIVERED);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1], [3]]);
     expect(kindsOf(inTime)).toEqual(["delivered"]);
     expect(settled.of(parcels)).toEqual(["delivered", "refused", "delivered"]);
   });
@@ -383,10 +447,10 @@ describe("the deadline of a parcel", () => {
     expect(call).toEqual([undelivered("no answer to attempt 1 by the deadline", 100)]);
     expect(settled.of(parcels)).toEqual(["not"]);
 
-    road.end(end);
+    attempts.end(end);
     vi.advanceTimersByTime(10_000);
     expect(settled.of(parcels)).toEqual([as]);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
     expect(call).toHaveLength(1);
   });
 
@@ -396,7 +460,7 @@ describe("the deadline of a parcel", () => {
       outcomes = all;
     });
     vi.advanceTimersByTime(50);
-    road.end(DELIVERED);
+    attempts.end(DELIVERED);
     expect(outcomes).toMatchObject([{ kind: "undelivered" }]);
   });
 
@@ -428,14 +492,14 @@ describe("the deadline of a parcel", () => {
     const parcels = makeParcels(1);
     const call = deliver(parcels, 500);
     lane.flush();
-    road.end(FAILED);
-    road.mayBegin = false;
+    attempts.end(FAILED);
+    attempts.mayBegin = false;
     vi.advanceTimersByTime(499);
     expect(call).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(call).toEqual([undelivered("no attempt could start before the deadline; the last one: 500", 100)]);
     expect(settled.of(parcels)).toEqual(["refused"]);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
   });
 
   it("that is over lets no attempt begin", async () => {
@@ -445,7 +509,7 @@ describe("the deadline of a parcel", () => {
     expect(kindsOf(call)).toEqual(["undelivered", "undelivered"]);
     expect(settled.of(parcels)).toEqual(["refused", "refused"]);
     vi.advanceTimersByTime(1_000);
-    expect(road.sent).toEqual([]);
+    expect(attempts.sent).toEqual([]);
   });
 });
 
@@ -453,15 +517,15 @@ describe("a Retry-After", () => {
   it("holds back what waits and what comes, with a little chance, and gives back at once what cannot wait", () => {
     const parcels = makeParcels(3);
     const calls = [deliver(parcels.slice(0, 1), 1_000), deliver(parcels.slice(1, 2), 5_000)];
-    road.lastFailure = "429";
+    attempts.lastFailure = "429";
     lane.pauseUntil(Date.now() + 1_000);
     expect(calls[0]).toEqual([undelivered("429", 1_000)]);
     lane.flush();
     deliver(parcels.slice(2), 5_000);
     vi.advanceTimersByTime(1_099);
-    expect(road.sent).toEqual([]);
+    expect(attempts.sent).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([[2, 3]]);
+    expect(attempts.sent).toEqual([[2, 3]]);
     expect(settled.of(parcels)).toEqual(["refused", "not", "not"]);
   });
 
@@ -469,25 +533,25 @@ describe("a Retry-After", () => {
     const call = deliver([makeParcel(500)], 5_000);
     const early = deliver([makeParcel(1)], 800);
     lane.flush();
-    road.end(FAILED);
-    road.lastFailure = "429";
+    attempts.end(FAILED);
+    attempts.lastFailure = "429";
     lane.pauseUntil(Date.now() + 1_000);
     expect(early).toEqual([undelivered("429", 1_000)]);
     vi.advanceTimersByTime(1_099);
-    expect(road.sent).toEqual([[500]]);
+    expect(attempts.sent).toEqual([[500]]);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toEqual([[500], [500]]);
-    road.end(DELIVERED);
+    expect(attempts.sent).toEqual([[500], [500]]);
+    attempts.end(DELIVERED);
     expect(call).toEqual([DELIVERED]);
   });
 
   it("sets the wait of the batch that met it", () => {
     deliver([makeParcel(500)]);
-    road.end({ ...FAILED, retryAfterMs: 3_000 });
+    attempts.end({ ...FAILED, retryAfterMs: 3_000 });
     vi.advanceTimersByTime(2_999);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
     vi.advanceTimersByTime(1);
-    expect(road.sent).toHaveLength(2);
+    expect(attempts.sent).toHaveLength(2);
   });
 });
 
@@ -499,39 +563,39 @@ describe("an upstream that nothing can be sent to", () => {
     const inFlight = deliver(parcels.slice(0, 1));
     lane.flush();
     const waiting = deliver(parcels.slice(1));
-    road.blocked = OPEN;
+    attempts.blocked = OPEN;
     lane.giveBackWaiting(OPEN);
     expect(waiting).toEqual([OPEN, OPEN]);
     expect(settled.of(parcels)).toEqual(["not", "refused", "refused"]);
-    road.end(FAILED);
+    attempts.end(FAILED);
     expect(inFlight).toEqual([OPEN]);
     expect(settled.of(parcels)).toEqual(["refused", "refused", "refused"]);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
   });
 
   it("has a batch given back that waits for its next attempt", () => {
     const call = deliver(makeParcels(2));
     lane.flush();
-    road.end(FAILED);
+    attempts.end(FAILED);
     lane.giveBackWaiting(OPEN);
     expect(call).toEqual([OPEN, OPEN]);
     vi.advanceTimersByTime(1_000);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
   });
 
-  it("has the parcels of a refused batch given back, not sent one by one", () => {
+  it("has the parcels of a refused batch given back, not sent again", () => {
     const parcels = makeParcels(2);
     const call = deliver(parcels);
     lane.flush();
-    road.blocked = OPEN;
-    road.end(REFUSED);
+    attempts.blocked = OPEN;
+    attempts.end(REFUSED);
     expect(call).toEqual([OPEN, OPEN]);
     expect(settled.of(parcels)).toEqual(["refused", "refused"]);
-    expect(road.sent).toHaveLength(1);
+    expect(attempts.sent).toHaveLength(1);
   });
 
   it("has new parcels given back at once, but not before the call is over", async () => {
-    road.blocked = OPEN;
+    attempts.blocked = OPEN;
     const parcels = makeParcels(2);
     const call = deliver(parcels);
     expect(call).toEqual([]);
@@ -541,13 +605,13 @@ describe("an upstream that nothing can be sent to", () => {
   });
 
   it("keeps what waits while it may get a chance, and sends it when the lane is woken", () => {
-    road.mayBegin = false;
+    attempts.mayBegin = false;
     deliver([makeParcel(500)]);
     vi.advanceTimersByTime(5_000);
-    expect(road.sent).toEqual([]);
-    road.mayBegin = true;
+    expect(attempts.sent).toEqual([]);
+    attempts.mayBegin = true;
     lane.wake();
-    expect(road.sent).toEqual([[500]]);
+    expect(attempts.sent).toEqual([[500]]);
   });
 });
 
@@ -561,8 +625,8 @@ describe("a caller who delivers again from within an answer", () => {
       if (parcel !== undefined) lane.deliver([parcel], Date.now() + 1_000, next);
     };
     next();
-    for (let request = 0; request < 3; request += 1) road.end(DELIVERED);
-    expect(road.sent).toEqual([[1], [2], [3]]);
+    for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1], [2], [3]]);
     expect(settled.of(sent)).toEqual(["delivered", "delivered", "delivered"]);
   });
 });
@@ -572,7 +636,7 @@ describe("timers of a lane", () => {
     for (let call = 0; call < 10; call += 1) deliver([makeParcel(1)], 1_000 - call * 50);
     expect(vi.getTimerCount()).toBe(1);
     lane.flush();
-    road.end(FAILED);
+    attempts.end(FAILED);
     expect(vi.getTimerCount()).toBe(1);
     lane.stop();
     expect(vi.getTimerCount()).toBe(0);

@@ -96,7 +96,7 @@ describe("parcels of many calls", () => {
 });
 
 describe("a batch that is refused", () => {
-  it("is sent parcel by parcel: the sender of the bad one hears of it, all others are delivered once", async () => {
+  it("is sent again in halves: the sender of the bad one hears of it, all others are delivered once", async () => {
     const bad = 7;
     const first = new HeldAnswers();
     const judge: Act = (response, socket) => {
@@ -118,8 +118,15 @@ describe("a batch that is refused", () => {
     );
     await opener;
     expect(received().slice(1)).toEqual([
-      parcels.map(({ series }) => series),
-      ...parcels.map(({ series }) => [series]),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+      [1, 2, 3, 4, 5],
+      [6, 7, 8, 9, 10],
+      [6, 7, 8],
+      [6, 7],
+      [6],
+      [7],
+      [8],
+      [9, 10],
     ]);
     expect(test.settled.of(parcels)).toEqual(
       parcels.map(({ series }) => (series === bad ? "refused" : "delivered")),
@@ -459,7 +466,7 @@ describe("closing a sender", () => {
     expect((await Promise.all(calls)).flat()).toEqual(["delivered", "delivered"]);
   });
 
-  it("does not send the parcels of a batch one by one that is refused meanwhile", async () => {
+  it("does not send the halves of a batch that is refused meanwhile", async () => {
     const held = new HeldAnswers();
     await start([held.act, OK]);
     const parcels = makeParcels(2);
