@@ -6,7 +6,12 @@ import { joinParcels, type Parcel, withHeadroom } from "../../src/wire/parcel.ts
 import { compressBlock, readPlainLength, uncompressBlock } from "../../src/wire/snappy.ts";
 
 function parcelOf(elements: Uint8Array, plainBytes: number): Parcel {
-  return { elements: withHeadroom(elements), plainBytes, series: 1, items: { samples: 1, histograms: 0, exemplars: 0 } };
+  return {
+    elements: withHeadroom(elements),
+    plainBytes,
+    series: 1,
+    items: { samples: 1, histograms: 0, exemplars: 0 },
+  };
 }
 
 /** A parcel as a compressor makes it: literals and copies. */
