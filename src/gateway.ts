@@ -32,6 +32,8 @@ const MAX_METADATA_PER_SEND = 5_000;
 const ROUTING_BUDGET_MS = 10;
 /** Enough for the last 503s to be sent and read. */
 const LAST_ANSWERS_MS = 1_000;
+// For the router that warms the process up, whatever is configured for real requests.
+const WARM_UP_BYTES = 1024 * 1024;
 const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 1024 * 1024 };
 const SAME_WARNING_EVERY_MS = 60_000;
 
@@ -64,7 +66,7 @@ export class Gateway {
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#router = buildRouter(config, config.decisionTable);
+    this.#router = buildRouter(config, config.limits.maxDecodedBytes, config.decisionTable);
     this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
     this.#destinations = config.routes.map((route) => this.#buildDestinations(route));
     this.#server = this.#buildServer();
@@ -72,7 +74,7 @@ export class Gateway {
 
   /** Listens and is ready; when the address cannot be had, rejects with nothing left open. */
   async start(): Promise<void> {
-    warmUp(buildRouter(this.#config, WARM_UP_TABLE));
+    warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE));
     try {
       this.#port = await this.#server.listen(this.#config.listen);
     } catch (error) {
@@ -280,7 +282,7 @@ export class Gateway {
   }
 }
 
-function buildRouter(config: Config, table: DecisionTableLimits): Router {
+function buildRouter(config: Config, maxPlainBytes: number, table: DecisionTableLimits): Router {
   return new Router(
     config.routes.map(({ route, delivery }) => ({
       route: compileRoute(route),
@@ -289,7 +291,7 @@ function buildRouter(config: Config, table: DecisionTableLimits): Router {
     })),
     {
       labels: config.limits,
-      maxPlainBytes: config.limits.maxDecodedBytes,
+      maxPlainBytes,
       metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
       table,
     },

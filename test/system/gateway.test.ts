@@ -74,6 +74,34 @@ describe("a series that is refused at the door", () => {
   });
 });
 
+describe("the smallest limits and table", () => {
+  const NARROWEST =
+    "limits: {max_decoded_bytes: 200, max_labels: 2, max_label_name_bytes: 10, max_label_value_bytes: 10}\n" +
+    "memory: {decision_table_series: 1, decision_table_bytes: 1MiB}\n";
+
+  it("let it start, and serve what keeps to them", async () => {
+    rig = await GatewayRig.start(1, (urls) => NARROWEST + taskRoute(urls));
+    expect((await rig.send(requestBody(oneSample("a"), oneSample("b")))).status).toBe(204);
+    expect((await rig.send(requestBody(oneSample("a"), oneSample("b")))).status).toBe(204);
+    expect((await rig.send(requestBody(...Array.from({ length: 20 }, () => oneSample("a"))))).status).toBe(
+      400,
+    );
+    expect(names(0)).toEqual(["a", "b", "a", "b"]);
+  });
+});
+
+describe("the decision table", () => {
+  it("is told of in the metrics: what it holds, and how many series were known and new", async () => {
+    rig = await GatewayRig.start(1, taskRoute);
+    const known = requestBody(oneSample("a"), oneSample("b"));
+    for (const body of [known, known, requestBody(oneSample("c"), oneSample("a"))]) await rig.send(body);
+    expect(await rig.metric("decision_table_misses_total")).toBe(3);
+    expect(await rig.metric("decision_table_hits_total")).toBe(3);
+    expect(await rig.metric("decision_table_series")).toBe(3);
+    expect(await rig.metric("decision_table_bytes")).toBeGreaterThan(100);
+  });
+});
+
 describe("a request that is broken at its end", () => {
   it("is refused whole: nothing of it is forwarded", async () => {
     rig = await GatewayRig.start(1, taskRoute);
