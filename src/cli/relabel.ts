@@ -1,9 +1,10 @@
 /** `relabel`: what a file of relabel rules does to series, by the code that relabels real traffic. */
 import { formatProblem } from "../config/problem.ts";
 import { loadRelabelRules } from "../config/relabelSection.ts";
-import type { RelabelRule } from "../relabel/options.ts";
+import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
 import { faultOf, RelabelRules } from "../relabel/rules.ts";
 import { labelText } from "../route/labelText.ts";
+import { recorder, type RuleStep, stepLines } from "./ruleSteps.ts";
 import { readSeriesLines, type Labels } from "./seriesLines.ts";
 import { parseSeriesText } from "./seriesText.ts";
 
@@ -12,6 +13,8 @@ type Print = (line: string) => void;
 export interface RelabelOptions {
   /** The file of rules. */
   readonly rules: string;
+  /** Whose reading the rules have. */
+  readonly dialect: RelabelDialect;
   /** A file of series, one a line, in place of one given as text. */
   readonly input?: string;
   readonly json: boolean;
@@ -29,11 +32,11 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  */
 export async function relabel(
   series: string | undefined,
-  { rules: file, input, json }: RelabelOptions,
+  { rules: file, dialect, input, json }: RelabelOptions,
   print: Print,
   printError: Print,
 ): Promise<number> {
-  const { rules, problems } = loadRelabelRules(file, faultOf);
+  const { rules, problems } = loadRelabelRules(file, dialect, faultOf);
   for (const problem of problems) printError(formatProblem(problem));
   if (rules === null) return 1;
   const relabeler = new Relabeler(rules);
@@ -62,14 +65,12 @@ function checkLabelSet(labels: Labels): void {
 }
 
 class Relabeler {
+  readonly #list: RelabelRuleList;
   readonly #rules: RelabelRules;
-  readonly #names: readonly string[];
 
-  constructor(rules: readonly RelabelRule[]) {
-    this.#rules = new RelabelRules(rules);
-    this.#names = rules.map(
-      ({ action }, index) => `rule ${index + 1} ${(action ?? "replace").toLowerCase()}`,
-    );
+  constructor(list: RelabelRuleList) {
+    this.#list = list;
+    this.#rules = new RelabelRules(list);
   }
 
   outcome(labels: Labels): { readonly labels: Labels } | { readonly dropped: true; readonly rule: number } {
@@ -79,17 +80,10 @@ class Relabeler {
   }
 
   describe(labels: Labels): string[] {
-    const width = Math.max(0, ...this.#names.map((name) => name.length));
-    const line = (rule: number, what: string): string =>
-      `  ${(this.#names[rule] ?? "").padEnd(width)}  ${what}`;
-    let before = labelText(labels);
-    const lines = [before];
-    const outcome = this.#rules.apply(labels, (rule, after) => {
-      const text = labelText(after);
-      lines.push(line(rule, text === before ? "changes nothing" : text));
-      before = text;
-    });
-    if (outcome.kind === "dropped") lines.push(line(outcome.rule, "drops the series"));
-    return lines;
+    const steps: RuleStep[] = [];
+    const tell = recorder(this.#list, steps);
+    const outcome = this.#rules.apply(labels, tell);
+    if (outcome.kind === "dropped") tell(outcome.rule, null);
+    return [labelText(labels), ...stepLines(steps, "rule", labels).map((line) => `  ${line}`)];
   }
 }

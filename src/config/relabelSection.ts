@@ -1,10 +1,17 @@
 /**
- * Lists of Prometheus' relabel_config.
+ * Lists of relabel_config, as Prometheus or as VictoriaMetrics writes them.
  *
  * Values keep the text that was written, as they do in Prometheus: a replacement of 1.0 is "1.0", and one of nothing, which
- * YAML calls null, is the empty text and not the default.
+ * YAML calls null, is the empty text and not the default. For VictoriaMetrics nothing is the default, and its regex is a value
+ * of any kind made text: 1.0 is 1 there.
  */
-import type { RelabelCheck, RelabelField, RelabelRule } from "../relabel/options.ts";
+import type {
+  RelabelCheck,
+  RelabelDialect,
+  RelabelField,
+  RelabelRule,
+  RelabelRuleList,
+} from "../relabel/options.ts";
 import { readTree } from "./document.ts";
 import { listOf } from "./lists.ts";
 import { shownKind } from "./node.ts";
@@ -15,6 +22,7 @@ import { wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTextFile } from "./textFile.ts";
+import { resolvedScalar } from "./yamlScalar.ts";
 import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
 
 const LIST_KEYS = ["relabel_configs", "metric_relabel_configs"];
@@ -24,13 +32,13 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export interface LoadedRules {
   /** null if and only if there is a problem. */
-  readonly rules: readonly RelabelRule[] | null;
+  readonly rules: RelabelRuleList | null;
   /** In the order of the file. */
   readonly problems: readonly Problem[];
 }
 
 /** Reads a file of rules: a list, or a document with one under `relabel_configs` or `metric_relabel_configs`. Never throws. */
-export function loadRelabelRules(file: string, check: RelabelCheck): LoadedRules {
+export function loadRelabelRules(file: string, dialect: RelabelDialect, check: RelabelCheck): LoadedRules {
   const problems = new ProblemList(file);
   const read = readTextFile(file, MAX_FILE_BYTES);
   if (read.kind === "unreadable") {
@@ -38,42 +46,49 @@ export function loadRelabelRules(file: string, check: RelabelCheck): LoadedRules
     return { rules: null, problems: problems.inOrder() };
   }
   const top = readTree(read.text, problems);
-  const rules = top === null ? null : readTop(top, check, problems);
+  const rules =
+    top === null ? null : (readTop(top, relabelRules(dialect, check), problems) ?? { dialect, rules: [] });
   return { rules: problems.hasErrors ? null : rules, problems: problems.inOrder() };
 }
 
-function readTop(top: ConfigNode, check: RelabelCheck, problems: ProblemList): readonly RelabelRule[] | null {
-  if (top.kind === "nothing") return [];
-  if (top.kind === "list") return relabelRules(check)(top, problems);
+function readTop(
+  top: ConfigNode,
+  read: Reader<RelabelRuleList>,
+  problems: ProblemList,
+): RelabelRuleList | null {
+  if (top.kind === "list") return read(top, problems);
+  if (top.kind === "nothing") return null;
   const keys = LIST_KEYS.join(" or ");
   if (top.kind === "text") return wrong(top, problems, `a list of rules, or one under ${keys}`, "text");
   return sectionOf((document) => {
     const given = LIST_KEYS.filter((key) => document.has(key));
     if (given.length > 1) document.problems.error(document.place, `want either ${keys}; got both`);
-    return document.optional(given[0] ?? "relabel_configs", relabelRules(check), []);
+    return document.optional(given[0] ?? "relabel_configs", read, null);
   })(top, problems);
 }
 
 /**
  * A reader of a list of rules.
  *
- * @param check what says whether the fields of a rule go together
+ * @param dialect decides which values a field may have
+ * @param check   what says whether the fields of a rule go together
  */
-export function relabelRules(check: RelabelCheck): Reader<readonly RelabelRule[]> {
+export function relabelRules(dialect: RelabelDialect, check: RelabelCheck): Reader<RelabelRuleList> {
   return (list, problems) => {
     let number = 0;
     const readRule: Reader<RelabelRule> = (node) => {
       number += 1;
       const ofRule = new RuleProblems(problems, number);
-      const read = sectionOf((section) => ({ section, rule: readFields(section) }))(node, ofRule);
+      const read = sectionOf((section) => ({ section, rule: fieldsOf(section, dialect) }))(node, ofRule);
       // A field that is wrong or misspelled would be told again as missing.
       if (read === null || ofRule.hasErrors) return null;
-      const fault = check(read.rule);
+      const fault = check(read.rule, dialect);
       if (fault === null) return read.rule;
       ofRule.error(read.section.placeOf(fault.field), fault.reason);
       return null;
     };
-    return listOf(readRule, "rules")(list, problems);
+    const rules = listOf(readRule, "rules")(list, problems);
+    return rules === null ? null : { dialect, rules };
   };
 }
 
@@ -94,20 +109,25 @@ class RuleProblems extends ProblemList {
   }
 }
 
-function readFields(rule: Section): RelabelRule {
-  return {
-    sourceLabels: rule.optional("source_labels", listOf(labelName, "label names"), null),
-    separator: textOf(rule, "separator"),
-    targetLabel: textOf(rule, "target_label"),
-    regex: textOf(rule, "regex"),
-    modulus: rule.optional("modulus", modulus, null),
-    replacement: textOf(rule, "replacement"),
-    action: textOf(rule, "action"),
+function fieldsOf(rule: Section, dialect: RelabelDialect): RelabelRule {
+  const read = dialect === "prometheus" ? PROMETHEUS_VALUES : VICTORIAMETRICS_VALUES;
+  const given = <T>(field: RelabelField, reader: Reader<T>, empty: T): T | null => {
+    // Nothing written behind a key is an empty value for Prometheus, and for vmagent no value.
+    const isEmptyValue = dialect === "prometheus" && rule.isEmpty(field);
+    return rule.optional(field, reader, null) ?? (isEmptyValue ? empty : null);
   };
-}
-
-function textOf(rule: Section, field: RelabelField): string | null {
-  return rule.optional(field, anyText, null) ?? (rule.isEmpty(field) ? "" : null);
+  return {
+    sourceLabels: rule.optional("source_labels", listOf(read.labelName, "label names"), null),
+    separator: given("separator", anyText, ""),
+    targetLabel: given("target_label", anyText, ""),
+    regex: given("regex", read.regex, ""),
+    modulus: rule.optional("modulus", modulus, null),
+    replacement: given("replacement", anyText, ""),
+    action: given("action", anyText, ""),
+    if: given("if", selectors, []),
+    match: given("match", anyText, ""),
+    labels: given("labels", textMap, new Map<string, string>()),
+  };
 }
 
 const anyText: Reader<string> = (node, problems) => {
@@ -119,6 +139,45 @@ const labelName: Reader<string> = (node, problems) => {
   if (node.kind === "text" && node.text === "") return wrong(node, problems, "a label name");
   return anyText(node, problems);
 };
+
+const textOrNothing: Reader<string> = (node, problems) => {
+  return node.kind === "nothing" ? "" : anyText(node, problems);
+};
+
+const oneRegex: Reader<string> = (node, problems) => {
+  if (node.kind !== "list") return anyText(node, problems);
+  return wrong(node, problems, "text, or relabel_dialect: victoriametrics for lists", shownKind(node));
+};
+
+/** Text, or a list of alternatives, which may be lists; numbers and truth values as vmagent writes them. */
+const regexOrList: Reader<string> = (node, problems) => {
+  if (node.kind === "list") {
+    const alternatives = node.items.map((item) =>
+      item.kind === "nothing" ? "null" : regexOrList(item, problems),
+    );
+    return alternatives.includes(null) ? null : alternatives.join("|");
+  }
+  const written = anyText(node, problems);
+  if (written === null || node.kind !== "text" || !node.plain) return written;
+  return resolvedScalar(written) ?? wrong(node, problems, "a number below 2^63, or text in quotes");
+};
+
+/** One selector or a list of them. */
+const selectors: Reader<readonly string[]> = (node, problems) => {
+  if (node.kind === "list") return listOf(anyText, "series selectors")(node, problems);
+  const selector = anyText(node, problems);
+  return selector === null ? null : [selector];
+};
+
+const textMap: Reader<ReadonlyMap<string, string>> = sectionOf((section) => {
+  const texts = new Map<string, string>();
+  for (const [key, { value }] of section.entries())
+    texts.set(key, textOrNothing(value, section.problems) ?? "");
+  return texts;
+});
+
+const PROMETHEUS_VALUES = { labelName, regex: oneRegex };
+const VICTORIAMETRICS_VALUES = { labelName: textOrNothing, regex: regexOrList };
 
 /** A whole number as YAML 1.1 writes them: `16`, `0x10`, `0b1_0000`, `020`, `0o20`. */
 const modulus: Reader<bigint> = (node, problems) => {

@@ -1,69 +1,54 @@
-/** What each action does to the labels of a series. */
-import type { CheckedRule, RelabelAction } from "./checkedRule.ts";
-import { hashmod } from "./hashmod.ts";
-import { toLower, toUpper } from "./letterCase.ts";
-import { expand, parseTemplate } from "./template.ts";
+/** What the actions do that both dialects have, each given its parts by the dialect. */
 import type { WorkingLabels } from "./workingLabels.ts";
 
 /** Applies one rule; false drops the series. */
-export type Step = (labels: WorkingLabels) => boolean;
+export type Step<L extends WorkingLabels = WorkingLabels> = (labels: L) => boolean;
 
-const ACTIONS: Readonly<Record<RelabelAction, (rule: CheckedRule) => Step>> = {
-  replace,
-  keep: (rule) => (labels) => rule.pattern.matches(sourceOf(rule, labels)),
-  drop: (rule) => (labels) => !rule.pattern.matches(sourceOf(rule, labels)),
-  keepequal: (rule) => (labels) => sourceOf(rule, labels) === labels.get(rule.targetLabel),
-  dropequal: (rule) => (labels) => sourceOf(rule, labels) !== labels.get(rule.targetLabel),
-  hashmod: (rule) => settingTarget(rule, (source) => hashmod(source, rule.modulus)),
-  labelmap,
-  labeldrop: (rule) => removing((name) => rule.pattern.matches(name)),
-  labelkeep: (rule) => removing((name) => !rule.pattern.matches(name)),
-  lowercase: (rule) => settingTarget(rule, toLower),
-  uppercase: (rule) => settingTarget(rule, toUpper),
-};
-
-export function stepOf(rule: CheckedRule): Step {
-  return ACTIONS[rule.action](rule);
-}
+/** The text that a rule looks at. */
+export type Source = (labels: WorkingLabels) => string;
 
 /** The values of the source labels in one text; a label that is missing is empty, its separators stay. */
-function sourceOf({ sourceLabels, separator }: CheckedRule, labels: WorkingLabels): string {
-  return sourceLabels.map((name) => labels.get(name)).join(separator);
+export function sourceOf({
+  sourceLabels,
+  separator,
+}: {
+  readonly sourceLabels: readonly string[];
+  readonly separator: string;
+}): Source {
+  const [first, ...others] = sourceLabels;
+  if (first === undefined) return () => "";
+  // Most rules have one.
+  if (others.length === 0) return (labels) => labels.get(first);
+  return (labels) => others.reduce((text, name) => text + separator + labels.get(name), labels.get(first));
 }
 
-function replace(rule: CheckedRule): Step {
-  const target = parseTemplate(rule.targetLabel, rule.pattern.groupNames);
-  const replacement = parseTemplate(rule.replacement, rule.pattern.groupNames);
+export function keepWhere(test: (text: string) => boolean, source: Source): Step {
+  return (labels) => test(source(labels));
+}
+
+export function dropWhere(test: (text: string) => boolean, source: Source): Step {
+  return (labels) => !test(source(labels));
+}
+
+export function keepEqual(source: Source, target: string): Step {
+  return (labels) => source(labels) === labels.get(target);
+}
+
+export function dropEqual(source: Source, target: string): Step {
+  return (labels) => source(labels) !== labels.get(target);
+}
+
+/** Sets the target to what `valueOf` makes of the source. */
+export function setTarget(source: Source, target: string, valueOf: (text: string) => string): Step {
   return (labels) => {
-    const groups = rule.pattern.find(sourceOf(rule, labels));
-    if (groups === null) return true;
-    const name = expand(target, groups);
-    // Of the UTF-8 texts only the empty one is no name.
-    if (name !== "") labels.set(name, expand(replacement, groups));
+    labels.set(target, valueOf(source(labels)));
     return true;
   };
 }
 
-function labelmap(rule: CheckedRule): Step {
-  const replacement = parseTemplate(rule.replacement, rule.pattern.groupNames);
+export function removeNames(isUnwanted: (name: string) => boolean): Step {
   return (labels) => {
-    for (const [name, value] of labels.visitingOrder()) {
-      if (rule.pattern.matches(name)) labels.set(rule.pattern.replaceAll(name, replacement), value);
-    }
-    return true;
-  };
-}
-
-function settingTarget(rule: CheckedRule, valueOf: (source: string) => string): Step {
-  return (labels) => {
-    labels.set(rule.targetLabel, valueOf(sourceOf(rule, labels)));
-    return true;
-  };
-}
-
-function removing(isUnwanted: (name: string) => boolean): Step {
-  return (labels) => {
-    for (const [name] of labels.visitingOrder()) if (isUnwanted(name)) labels.remove(name);
+    labels.removeWhere(isUnwanted);
     return true;
   };
 }

@@ -2,9 +2,10 @@ import type { RelabelField } from "./options.ts";
 
 /** Why a rule cannot be used. */
 export type RelabelErrorCode =
-  | "RELABEL_ACTION" // an action that Prometheus does not know
+  | "RELABEL_ACTION" // an action that the dialect does not know
   | "RELABEL_MISSING" // a field that the action needs
   | "RELABEL_EXTRA" // a field that the action does not take
+  | "RELABEL_SELECTOR" // no series selector
   | "RELABEL_REGEX"; // no regular expression of RE2, or one that this engine would read otherwise
 
 /** Thrown when rules are compiled; applying compiled rules throws nothing. */

@@ -8,6 +8,7 @@
 import { type Matcher, RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 import { RelabelError } from "./errors.ts";
 import { toEngineSyntax } from "./goSyntax.ts";
+import { MAX_PLAIN_LENGTH, plainRegex } from "./plainRegex.ts";
 import { shortcutOf } from "./shortcut.ts";
 import { expand, type Groups, type Template } from "./template.ts";
 
@@ -26,11 +27,24 @@ export function compilePattern(regex: string): Pattern {
   return shortcutOf(regex) ?? compileWithEngine(regex);
 }
 
+/** What a pattern is compiled into, and what a dot in it stands for where that is one thing. */
+export interface Frame {
+  readonly before: string;
+  readonly after: string;
+  readonly dot: string | null;
+}
+
+export const WHOLE_TEXT: Frame = { before: "^(?s:", after: ")$", dot: "[^]" };
+/** As WHOLE_TEXT, but a dot matches no line feed. */
+export const WHOLE_LINE: Frame = { before: "^(?:", after: ")$", dot: "[^\\n]" };
+export const ANYWHERE: Frame = { before: "", after: "", dot: null };
+
 /** As compilePattern(), without shortcuts. */
-export function compileWithEngine(regex: string): Pattern {
+export function compileWithEngine(regex: string, { before, after, dot }: Frame = WHOLE_TEXT): Pattern {
   try {
     const { pattern, groupNames } = toEngineSyntax(regex);
-    return new EnginePattern(RE2JS.compile(`^(?s:${pattern})$`), groupNames);
+    const engine = RE2JS.compile(before + pattern + after);
+    return new EnginePattern(engine, groupNames, dot === null ? null : plainRegex(regex, dot));
   } catch (cause) {
     if (!(cause instanceof RE2JSException || cause instanceof SyntaxError)) throw cause;
     const reason = reasonOf(cause, regex);
@@ -43,10 +57,13 @@ export function compileWithEngine(regex: string): Pattern {
 class EnginePattern implements Pattern {
   readonly groupNames: readonly string[];
   readonly #engine: RE2JS;
+  /** For the groups of short texts. */
+  readonly #plain: RegExp | null;
 
-  constructor(engine: RE2JS, groupNames: readonly string[]) {
+  constructor(engine: RE2JS, groupNames: readonly string[], plain: RegExp | null) {
     this.#engine = engine;
     this.groupNames = groupNames;
+    this.#plain = plain;
   }
 
   matches(text: string): boolean {
@@ -54,6 +71,7 @@ class EnginePattern implements Pattern {
   }
 
   find(text: string): Groups | null {
+    if (this.#plain !== null && text.length <= MAX_PLAIN_LENGTH) return groupsOf(this.#plain.exec(text));
     // A Matcher would match twice, for the place of the match and again for its groups.
     return this.#engine.re2().findSubmatch(text) as Groups | null;
   }
@@ -77,6 +95,13 @@ class EnginePattern implements Pattern {
   #groupsOf(matcher: Matcher): Groups {
     return this.groupNames.map((_, number) => matcher.group(number));
   }
+}
+
+function groupsOf(match: RegExpExecArray | null): Groups | null {
+  if (match === null) return null;
+  const groups: (string | null)[] = [];
+  for (let number = 0; number < match.length; number++) groups.push(match[number] ?? null);
+  return groups;
 }
 
 function characterLength(text: string, at: number): number {

@@ -33,6 +33,11 @@ function groupsNamed(name: string, groupNames: readonly string[]): number[] {
   return groupNames.flatMap((groupName, number) => (groupName === name ? [number] : []));
 }
 
+/** Whether it says the same whatever the groups. */
+export function isConstant(template: Template): boolean {
+  return template.every((part) => typeof part === "string");
+}
+
 export function expand(template: Template, groups: Groups): string {
   let text = "";
   for (const part of template) {

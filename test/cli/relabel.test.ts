@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { run as command } from "../../src/cli/program.ts";
 import { relabel } from "../../src/cli/relabel.ts";
+import type { RelabelDialect } from "../../src/relabel/options.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relabel-"));
 afterAll(() => {
@@ -32,9 +33,15 @@ interface ConfigVector extends Rules {
   readonly valid: boolean;
 }
 
-const { vectors, configs } = JSON.parse(
-  readFileSync(new URL("../fixtures/relabel.json", import.meta.url), "utf8"),
-) as { vectors: Vector[]; configs: ConfigVector[] };
+const {
+  vectors,
+  configs,
+  vm: vmVectors,
+} = JSON.parse(readFileSync(new URL("../fixtures/relabel.json", import.meta.url), "utf8")) as {
+  vectors: Vector[];
+  configs: ConfigVector[];
+  vm: Vector[];
+};
 
 /** A file of rules as Prometheus' own users write them. */
 function yamlOf({ rules, rules_yaml: text }: Rules): string {
@@ -47,6 +54,17 @@ function fileOf(name: string, text: string): string {
   return file;
 }
 
+/** Runs the command as a user does. */
+async function printedBy(argv: readonly string[]): Promise<{ code: number; lines: readonly string[] }> {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  try {
+    const code = await command(argv);
+    return { code, lines: write.mock.calls.map(([text]) => text.toString().trimEnd()) };
+  } finally {
+    write.mockRestore();
+  }
+}
+
 interface Run {
   readonly code: number;
   readonly lines: readonly string[];
@@ -55,12 +73,18 @@ interface Run {
 
 async function run(
   rules: string,
-  { series, input, json = false }: { series?: string; input?: string; json?: boolean },
+  {
+    series,
+    input,
+    json = false,
+    dialect = "prometheus",
+  }: { series?: string; input?: string; json?: boolean; dialect?: RelabelDialect },
 ): Promise<Run> {
   const lines: string[] = [];
   const errors: string[] = [];
   const options = {
     rules: fileOf("rules.yaml", rules),
+    dialect,
     json,
     ...(input === undefined ? {} : { input: fileOf("series.ndjson", input) }),
   };
@@ -84,6 +108,17 @@ describe("relabel of series that a real Prometheus relabeled", () => {
     const outcomes = lines.map((line) => JSON.parse(line) as unknown);
     if (vector.expected === null) expect(outcomes).toMatchObject([{ dropped: true }]);
     else expect(outcomes).toEqual([{ labels: vector.expected }]);
+  });
+});
+
+describe("relabel of series that a real vmagent relabeled", () => {
+  it.each(named(vmVectors))("gives the labels of $name", async ({ id, labels, expected, ...rules }) => {
+    const args = ["--rules", fileOf(`${id}.yaml`, yamlOf(rules)), "--dialect", "victoriametrics", "--json"];
+    const input = fileOf(`${id}.ndjson`, `${JSON.stringify({ labels })}\n`);
+    const { code, lines } = await printedBy(["relabel", ...args, "--input", input]);
+    expect(code).toBe(0);
+    const outcomes = lines.map((line) => JSON.parse(line) as unknown);
+    expect(outcomes).toEqual([expected === null ? { dropped: true, rule: 1 } : { labels: expected }]);
   });
 });
 
@@ -125,7 +160,126 @@ describe("relabel of one series, for a person", () => {
 
   it("ends with the rule that drops the series", async () => {
     const { lines } = await run(RULES, { series: 'up{job="other"}' });
-    expect(lines).toEqual(['up{job="other"}', "  rule 1 keep       drops the series"]);
+    expect(lines).toEqual(['up{job="other"}', "  rule 1 keep  drops the series"]);
+  });
+});
+
+describe("relabel in the dialect of VictoriaMetrics, for a person", () => {
+  const dialect = "victoriametrics";
+
+  it("shows what comes behind the last rule", async () => {
+    const rules = "- {target_label: __tmp, replacement: 1.0}\n- {source_labels: [__tmp], target_label: a}";
+    const { lines } = await run(rules, { series: "up", dialect });
+    expect(lines).toEqual([
+      "up",
+      '  rule 1 replace  up{__tmp="1.0"}',
+      '  rule 2 replace  up{__tmp="1.0",a="1.0"}',
+      '  the end         up{a="1.0"}',
+    ]);
+  });
+
+  it("says when that drops the series", async () => {
+    const { lines } = await run("- {target_label: __b, replacement: x}", { series: '{__a="1"}', dialect });
+    expect(lines.slice(1)).toEqual([
+      '  rule 1 replace  {__a="1",__b="x"}',
+      "  the end         drops the series",
+    ]);
+  });
+
+  it("shows labels of one name beside each other", async () => {
+    const { lines } = await run("- {action: labelmap_all, regex: a, replacement: b}", {
+      series: '{a="1",b="2"}',
+      dialect,
+      json: true,
+    });
+    expect(lines).toEqual(['{"labels":[["b","1"],["b","2"]]}']);
+  });
+});
+
+describe("values of rules in the dialect of VictoriaMetrics", () => {
+  it.each([
+    { name: "nothing, which is the default", regex: "", value: "any", matches: true },
+    { name: "null, the same", regex: "null", value: "any", matches: true },
+    { name: "text in quotes", regex: '"1.0"', value: "1.0", matches: true },
+    { name: "a fraction", regex: "1.0", value: "1", matches: true },
+    { name: "a fraction as it was written", regex: "1.0", value: "1.0", matches: false },
+    { name: "an octal number", regex: "010", value: "8", matches: true },
+    { name: "a hexadecimal number", regex: "0x1_0", value: "16", matches: true },
+    { name: "a negative number", regex: "-1", value: "-1", matches: true },
+    { name: "an exponent", regex: "1e3", value: "1000", matches: true },
+    { name: "a small number", regex: "1e-7", value: "0.0000001", matches: true },
+    { name: "a large number", regex: "1.5e22", value: "15000000000000000000000", matches: true },
+    { name: "a number beyond those", regex: "1e400", value: "1e400", matches: true },
+    { name: "yes", regex: "yes", value: "true", matches: true },
+    { name: "Off", regex: "Off", value: "false", matches: true },
+    { name: "a date", regex: "2020-01-01", value: "2020-01-01", matches: true },
+    { name: "a list", regex: "[foo, b.*]", value: "bar", matches: true },
+    { name: "a list of lists, numbers and nothing", regex: "[[x, 2.0], ~]", value: "null", matches: true },
+    { name: "an empty list", regex: "[]", value: "", matches: true },
+    { name: "an empty list and a value", regex: "[]", value: "x", matches: false },
+  ])("make a regex as they do in vmagent: $name", async ({ regex, value, matches }) => {
+    const rules = `- {source_labels: [a], regex: ${regex}, target_label: x, replacement: y}`;
+    const input = JSON.stringify({
+      labels: [
+        ["a", value],
+        ["b", "1"],
+      ],
+    });
+    const { lines, errors } = await run(rules, { input, dialect: "victoriametrics", json: true });
+    expect(errors).toEqual([]);
+    expect(lines[0]?.includes('["x","y"]')).toBe(matches);
+  });
+
+  it("are not given where nothing stands", async () => {
+    const rules = [
+      "- {source_labels: [a, b], separator: , regex: , replacement: , action: , target_label: x, if: , match: }",
+      "- {action: graphite, match: up, labels: {y: , z: 1.0}, regex: , replacement: }",
+    ].join("\n");
+    const { lines } = await run(rules, { series: 'up{a="1"}', dialect: "victoriametrics", json: true });
+    expect(lines).toEqual(['{"labels":[["__name__","up"],["a","1"],["x","1;"],["z","1.0"]]}']);
+  });
+
+  it("are errors with their place", async () => {
+    const rules = [
+      "- {target_label: a, if: {b: c}}",
+      "- {target_label: a, if: [up, 'sum(up)']}",
+      "- {target_label: a, regex: 18446744073709551615}",
+      "- {target_label: a, regex: [a, {b: c}]}",
+      "- {action: graphite, match: up, labels: [a]}",
+      "- {action: keep_if_equal, source_labels: [a]}",
+    ].join("\n");
+    const { code, errors } = await run(rules, { series: "up", dialect: "victoriametrics" });
+    expect(code).toBe(1);
+    expect(errors).toEqual([
+      "rules.yaml:1:25: [0].if: rule 1: want text; got a map",
+      "rules.yaml:2:25: [1].if: rule 2: want a series selector; got ( where the end should be",
+      "rules.yaml:3:28: [2].regex: rule 3: want a number below 2^63, or text in quotes; got 18446744073709551615",
+      "rules.yaml:4:32: [3].regex[1]: rule 4: want text; got a map",
+      "rules.yaml:5:41: [4].labels: rule 5: want keys and values; got a list",
+      "rules.yaml:6:42: [5].source_labels: rule 6: keep_if_equal wants two source_labels or more",
+    ]);
+  });
+});
+
+describe("rules of VictoriaMetrics, read as Prometheus'", () => {
+  it("are errors with their place that name the option", async () => {
+    const rules = [
+      "- {action: keep_metrics, regex: up}",
+      "- {target_label: a, if: up}",
+      "- {target_label: a, if: }",
+      "- {action: labeldrop, regex: [a, b]}",
+      "- {action: graphite, match: a, labels: {a: b}}",
+    ].join("\n");
+    const { code, errors } = await run(rules, { series: "up" });
+    expect(code).toBe(1);
+    expect(errors).toHaveLength(5);
+    for (const [index, error] of errors.entries()) {
+      const place = ["1:12: [0].action", "2:25: [1].if", "3:", "4:30: [3].regex", "5:"][index] ?? "";
+      expect(error).toMatch(
+        new RegExp(`^rules\\.yaml:${place.replaceAll(/[[\].]/g, "\\$&")}.*rule ${index + 1}: `),
+      );
+      expect(error).toContain("relabel_dialect: victoriametrics");
+    }
   });
 });
 
@@ -249,7 +403,7 @@ describe("relabel with invalid rules", () => {
     const errors: string[] = [];
     const code = await relabel(
       "up",
-      { rules: join(folder, "none.yaml"), json: false },
+      { rules: join(folder, "none.yaml"), dialect: "prometheus", json: false },
       () => undefined,
       (line) => errors.push(line),
     );
@@ -297,6 +451,7 @@ describe("the command relabel", () => {
     { name: "neither series nor input", args: [] },
     { name: "both", args: ["up", "--input", "x"] },
     { name: "an option that is none", args: ["up", "--rule", "x"] },
+    { name: "a dialect that is none", args: ["up", "--dialect", "thanos"] },
   ])("is wrong usage with $name", async ({ args }) => {
     expect(await command(["relabel", "--rules", fileOf("rules.yaml", "[]"), ...args])).toBe(2);
   });

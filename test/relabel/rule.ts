@@ -9,6 +9,9 @@ const NOTHING: RelabelRule = {
   targetLabel: null,
   replacement: null,
   modulus: null,
+  if: null,
+  match: null,
+  labels: null,
 };
 
 /** A rule in which only these fields are written. */

@@ -4,8 +4,12 @@ import type { RelabelRule } from "../../src/relabel/options.ts";
 import { faultOf, type Label, RelabelRules, type RelabelOutcome } from "../../src/relabel/rules.ts";
 import { ruleOf } from "./rule.ts";
 
+function compile(rules: readonly RelabelRule[]): RelabelRules {
+  return new RelabelRules({ dialect: "prometheus", rules });
+}
+
 function apply(rules: readonly RelabelRule[], labels: readonly Label[]): RelabelOutcome {
-  return new RelabelRules(rules).apply(labels);
+  return compile(rules).apply(labels);
 }
 
 const NODE: readonly Label[] = [
@@ -142,7 +146,7 @@ describe("rules that drop", () => {
 
   it("say which one did, and stop", () => {
     const seen: number[] = [];
-    const outcome = new RelabelRules(rules).apply(NODE, (rule) => seen.push(rule));
+    const outcome = compile(rules).apply(NODE, (rule) => seen.push(rule));
     expect(outcome).toEqual({ kind: "dropped", rule: 1 });
     expect(seen).toEqual([0]);
   });
@@ -150,7 +154,7 @@ describe("rules that drop", () => {
 
 describe("rules that are watched", () => {
   it("tell the labels after each, and come to the same end", () => {
-    const rules = new RelabelRules([
+    const rules = compile([
       ruleOf({ targetLabel: "x", replacement: "1" }),
       ruleOf({ action: "labelkeep", regex: "x" }),
     ]);
@@ -179,7 +183,7 @@ describe("compiled rules, used for many series", () => {
       ruleOf({ action: "drop", sourceLabels: ["c"], regex: ".*b|a" }),
       ruleOf({ action: "hashmod", sourceLabels: ["c"], targetLabel: "h", modulus: 7n }),
     ];
-    const shared = new RelabelRules(list);
+    const shared = compile(list);
     fc.assert(
       fc.property(labelSet, (labels) => {
         expect(shared.apply(labels)).toEqual(apply(list, labels));
@@ -193,7 +197,7 @@ describe("hostile patterns", () => {
     { name: "nested repetition", regex: "(a+)+b", text: "a".repeat(30) },
     { name: "a text of 64 KiB", regex: "(x+x+)+y", text: "x".repeat(65_536) },
   ])("take no time to speak of: $name", ({ regex, text }) => {
-    const rules = new RelabelRules([
+    const rules = compile([
       ruleOf({ action: "drop", sourceLabels: ["a"], regex }),
       ruleOf({ sourceLabels: ["a"], regex, targetLabel: "b" }),
     ]);
@@ -240,10 +244,10 @@ describe("faults of rules", () => {
       reason: /RE2; invalid or unsupported Perl syntax: "\(\?="$/,
     },
   ])("name the field and the reason: $name", ({ rule, field, reason }) => {
-    const fault = faultOf(ruleOf(rule));
+    const fault = faultOf(ruleOf(rule), "prometheus");
     expect(fault?.field).toBe(field);
     expect(fault?.reason).toMatch(reason);
-    expect(() => new RelabelRules([ruleOf(rule)])).toThrow(fault?.reason);
+    expect(() => compile([ruleOf(rule)])).toThrow(fault?.reason);
   });
 
   it.each<{ name: string; rule: Partial<RelabelRule> }>([
@@ -257,6 +261,6 @@ describe("faults of rules", () => {
       rule: { action: "labelkeep", modulus: 0n, targetLabel: "" },
     },
   ])("are none: $name", ({ rule }) => {
-    expect(faultOf(ruleOf(rule))).toBeNull();
+    expect(faultOf(ruleOf(rule), "prometheus")).toBeNull();
   });
 });

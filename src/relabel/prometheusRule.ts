@@ -1,16 +1,19 @@
 /**
  * A rule with its defaults filled in, after the checks that Prometheus makes when it loads one.
  *
- * An action refuses fields where Prometheus does: a rule that looks as if it did more than it does is a mistake.
+ * An action refuses fields where Prometheus does: a rule that looks as if it did more than it does is a mistake. What only
+ * VictoriaMetrics knows is refused with a hint at the option that turns it on.
  */
 import { RelabelError } from "./errors.ts";
+import { checkFields, type FieldRules } from "./fieldRules.ts";
 import type { RelabelField, RelabelRule } from "./options.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
+import { isVictoriaMetricsAction } from "./victoriaMetricsRule.ts";
 
-export type RelabelAction = keyof typeof FIELDS;
+export type PrometheusAction = keyof typeof FIELDS;
 
-export interface CheckedRule {
-  readonly action: RelabelAction;
+export interface PrometheusRule {
+  readonly action: PrometheusAction;
   readonly sourceLabels: readonly string[];
   readonly separator: string;
   readonly pattern: Pattern;
@@ -19,11 +22,8 @@ export interface CheckedRule {
   readonly modulus: bigint;
 }
 
-interface Fields {
-  readonly needs?: readonly RelabelField[];
-  /** May not be given; all but regex and source_labels may be as the default, written out. */
-  readonly refuses?: readonly RelabelField[];
-}
+/** What has to be written for the fields and actions of VictoriaMetrics. */
+const DIALECT_OPTION = "relabel_dialect: victoriametrics";
 
 const ALL_BUT_LABELS: readonly RelabelField[] = ["regex", "modulus", "separator", "replacement"];
 const ALL_BUT_REGEX: readonly RelabelField[] = [
@@ -46,14 +46,15 @@ const FIELDS = {
   labelkeep: { refuses: ALL_BUT_REGEX },
   lowercase: { needs: ["target_label"], refuses: ["replacement"] },
   uppercase: { needs: ["target_label"], refuses: ["replacement"] },
-} satisfies Record<string, Fields>;
+} satisfies Record<string, FieldRules>;
 
 const DEFAULT_SEPARATOR = ";";
 const DEFAULT_REGEX = "(.*)";
 const DEFAULT_REPLACEMENT = "$1";
 
 /** @throws {RelabelError} naming the field that is wrong */
-export function checkRule(rule: RelabelRule): CheckedRule {
+export function checkPrometheusRule(rule: RelabelRule): PrometheusRule {
+  refuseForeignFields(rule);
   const action = actionOf(rule.action);
   const checked = {
     action,
@@ -64,35 +65,43 @@ export function checkRule(rule: RelabelRule): CheckedRule {
     replacement: rule.replacement ?? DEFAULT_REPLACEMENT,
     modulus: rule.modulus ?? 0n,
   };
-  const { needs = [], refuses = [] }: Fields = FIELDS[action];
-  const missing = needs.find((field) => isEmpty(checked, field));
-  if (missing !== undefined) {
-    const what = missing === "modulus" ? "a modulus above 0" : `a ${missing} that is not empty`;
-    throw new RelabelError("RELABEL_MISSING", missing, `${action} wants ${what}`);
-  }
-  const extra = refuses.find((field) => isGiven(rule, checked, field));
-  if (extra !== undefined) {
-    throw new RelabelError("RELABEL_EXTRA", extra, `${action} takes no ${extra}`);
-  }
+  checkFields(action, FIELDS[action], {
+    lacks: (field) => isEmpty(checked, field),
+    has: (field) => isGiven(rule, checked, field),
+  });
   return checked;
 }
 
-function actionOf(written: string | null): RelabelAction {
-  const action = (written ?? "replace").toLowerCase();
-  if (Object.hasOwn(FIELDS, action)) return action as RelabelAction;
-  const known = Object.keys(FIELDS).join(", ");
-  throw new RelabelError("RELABEL_ACTION", "action", `want one of ${known}; got ${JSON.stringify(written)}`);
+function refuseForeignFields(rule: RelabelRule): void {
+  const foreign = (["if", "match", "labels"] as const).find((field) => rule[field] !== null);
+  if (foreign === undefined) return;
+  throw new RelabelError(
+    "RELABEL_EXTRA",
+    foreign,
+    `Prometheus knows no ${foreign}; want ${DIALECT_OPTION} for it`,
+  );
 }
 
-function isEmpty(rule: CheckedRule, field: RelabelField): boolean {
+function actionOf(written: string | null): PrometheusAction {
+  const action = (written ?? "replace").toLowerCase();
+  if (Object.hasOwn(FIELDS, action)) return action as PrometheusAction;
+  const known = Object.keys(FIELDS).join(", ");
+  const hint = isVictoriaMetricsAction(action) ? `, which wants ${DIALECT_OPTION}` : "";
+  throw new RelabelError(
+    "RELABEL_ACTION",
+    "action",
+    `want one of ${known}; got ${JSON.stringify(written)}${hint}`,
+  );
+}
+
+function isEmpty(rule: PrometheusRule, field: RelabelField): boolean {
   if (field === "modulus") return rule.modulus === 0n;
   return (field === "target_label" ? rule.targetLabel : rule.replacement) === "";
 }
 
-function isGiven(written: RelabelRule, rule: CheckedRule, field: RelabelField): boolean {
+/** All but regex and source_labels may be written out as their default. */
+function isGiven(written: RelabelRule, rule: PrometheusRule, field: RelabelField): boolean {
   switch (field) {
-    case "action":
-      return false;
     case "source_labels":
       return written.sourceLabels !== null;
     case "regex":
@@ -105,5 +114,7 @@ function isGiven(written: RelabelRule, rule: CheckedRule, field: RelabelField): 
       return rule.targetLabel !== "";
     case "modulus":
       return rule.modulus !== 0n;
+    default:
+      return false;
   }
 }
