@@ -10,13 +10,19 @@ import { setImmediate } from "node:timers";
 /** Work of steps: yields between them and returns its result. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
+/** Not nothing: work goes on, however many come that it gives way to. */
+const SHORT_ROUND_MS = 1;
+
 export class Turns {
   readonly #now: () => number;
   readonly #budgetMs: number;
   readonly #waiting: (() => boolean)[] = [];
   #spentMs = 0;
+  /** When the step that goes on began. */
+  #stepStart = 0;
   #roundEnds = false;
   #working = false;
+  #givesWay = false;
 
   /** @param budgetMs how long steps go on before others are served; the last one may exceed it */
   constructor(now: () => number, budgetMs: number) {
@@ -27,6 +33,19 @@ export class Turns {
   /** How many have not come to their end. */
   get waiting(): number {
     return this.#waiting.length;
+  }
+
+  /**
+   * Keeps this round short, or the next if this one is over. For others who wait for several rounds: connections are
+   * accepted one a round, so that a new one waits for as many as there are before it.
+   */
+  giveWay(): void {
+    this.#givesWay = true;
+  }
+
+  /** Whether the step that goes on has used up what there was: others are served when it ends. */
+  get isDue(): boolean {
+    return this.#spentMs + this.#now() - this.#stepStart >= this.#roundMs;
   }
 
   /** Takes all steps, each in its turn. Rejects with what a step throws. */
@@ -46,18 +65,22 @@ export class Turns {
     });
   }
 
+  get #roundMs(): number {
+    return this.#givesWay ? SHORT_ROUND_MS : this.#budgetMs;
+  }
+
   #work(): void {
     this.#working = true;
-    let before = this.#now();
-    while (this.#spentMs < this.#budgetMs) {
+    this.#stepStart = this.#now();
+    while (this.#spentMs < this.#roundMs) {
       const step = this.#waiting[0];
       if (step === undefined) break;
       const isDone = step();
       this.#waiting.shift();
       if (!isDone) this.#waiting.push(step);
       const after = this.#now();
-      this.#spentMs += after - before;
-      before = after;
+      this.#spentMs += after - this.#stepStart;
+      this.#stepStart = after;
     }
     this.#working = false;
     this.#endRound();
@@ -71,6 +94,7 @@ export class Turns {
       this.#roundEnds = false;
       this.#spentMs = 0;
       if (this.#waiting.length > 0) this.#work();
+      this.#givesWay = false;
     });
   }
 }

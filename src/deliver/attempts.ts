@@ -100,7 +100,7 @@ export class Attempts {
     batch.attempts += 1;
     const startedAt = this.#tools.now();
     const period = this.#breaker.begin();
-    this.#exchange(batch.body, (end) => {
+    this.#exchange(batch.body, batch.tenant, (end) => {
       this.#events.attempted(end.kind, this.#tools.now() - startedAt);
       this.#judge(batch, end);
       this.#breaker.end(period, end.kind === "retry" && end.countsAsFailure);
@@ -109,9 +109,9 @@ export class Attempts {
   }
 
   /** Sends metadata: one attempt, which neither the breaker nor anybody's count takes notice of. */
-  sendMetadata(body: Uint8Array): Promise<boolean> {
+  sendMetadata(body: Uint8Array, tenant: string | null): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#exchange(body, (end) => {
+      this.#exchange(body, tenant, (end) => {
         resolve(end.kind === "delivered");
       });
     });
@@ -140,8 +140,8 @@ export class Attempts {
     await this.#client.close();
   }
 
-  #exchange(body: Uint8Array, onEnd: (end: AttemptEnd) => void): void {
-    const exchange = this.#client.post(body, (reply) => {
+  #exchange(body: Uint8Array, tenant: string | null, onEnd: (end: AttemptEnd) => void): void {
+    const exchange = this.#client.post(body, tenant, (reply) => {
       this.#exchanges.delete(exchange);
       onEnd(classify(reply, this.#delivery, this.#tools.now()));
       if (this.#exchanges.size === 0) this.#onIdle?.();

@@ -1,4 +1,4 @@
-/** A batch: parcels that go to the upstream in one request, and how often that was tried. */
+/** A batch: parcels of one tenant that go to the upstream in one request, and how often that was tried. */
 import { joinParcels } from "../wire/parcel.ts";
 import type { LaneParcel } from "./delivery.ts";
 
@@ -7,14 +7,16 @@ export const MAX_BATCH_PLAIN_BYTES = 8 * 1024 * 1024;
 
 export class Batch {
   readonly parcels: readonly LaneParcel[];
+  readonly tenant: string | null;
   readonly body: Uint8Array;
   readonly series: number;
   /** Attempts that have begun. */
   attempts = 0;
 
-  /** @param parcels at least one */
+  /** @param parcels at least one, all of one tenant */
   constructor(parcels: readonly LaneParcel[]) {
     this.parcels = parcels;
+    this.tenant = parcels[0]?.delivery.tenant ?? null;
     this.body = joinParcels(parcels.map(({ parcel }) => parcel));
     this.series = parcels.reduce((series, { parcel }) => series + parcel.series, 0);
   }

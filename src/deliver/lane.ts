@@ -1,7 +1,7 @@
 /**
  * An ordered queue inside one upstream's sender, with at most one request in flight.
  *
- * While a request is in flight, parcels gather and go together in the next. An idle lane sends at once what is worth a
+ * While a request is in flight, parcels gather, and those of a tenant go together in a next one. An idle lane sends at once what is worth a
  * request, or all it has when nothing more is coming, and otherwise waits a little for company. A batch that fails stays
  * at the head and is tried again; one that is refused is sent again in two halves, and so on down to single parcels, so that
  * the refusal reaches only the sender whose parcel it was, and costs the others few requests.
@@ -76,10 +76,15 @@ export class Lane {
   }
 
   /** Takes parcels, at least one. See Sender.deliver(). */
-  deliver(parcels: readonly Parcel[], deadline: number, onOutcomes: OutcomesCallback): void {
+  deliver(
+    parcels: readonly Parcel[],
+    tenant: string | null,
+    deadline: number,
+    onOutcomes: OutcomesCallback,
+  ): void {
     const now = this.#tools.now();
-    const delivery = new Delivery(parcels.length, now, deadline, onOutcomes);
-    const taken = parcels.map((parcel, index) => ({ parcel, delivery, index, group: null }));
+    const delivery = new Delivery(parcels.length, tenant, now, deadline, onOutcomes);
+    const taken = parcels.map((parcel, index) => ({ parcel, delivery, index }));
     const hopeless = this.#hopeless(now, deadline);
     if (hopeless !== null) {
       this.#settle("refused", taken);

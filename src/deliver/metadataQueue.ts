@@ -13,7 +13,7 @@ export interface MetadataAttempts {
   /** Whether metadata goes out now. */
   readonly takesMetadata: boolean;
   /** Makes one attempt; never rejects. @returns whether it was accepted */
-  sendMetadata(body: Uint8Array): Promise<boolean>;
+  sendMetadata(body: Uint8Array, tenant: string | null): Promise<boolean>;
 }
 
 export class MetadataQueue {
@@ -27,10 +27,12 @@ export class MetadataQueue {
   }
 
   /** Sends a body in its turn, unless too much waits. @returns whether it was accepted; never rejects */
-  async send(body: Uint8Array): Promise<boolean> {
+  async send(body: Uint8Array, tenant: string | null): Promise<boolean> {
     if (!this.#attempts.takesMetadata || this.#waiting >= MAX_WAITING) return false;
     this.#waiting += 1;
-    const accepted = this.#turn.then(() => this.#attempts.takesMetadata && this.#attempts.sendMetadata(body));
+    const accepted = this.#turn.then(
+      () => this.#attempts.takesMetadata && this.#attempts.sendMetadata(body, tenant),
+    );
     this.#turn = accepted;
     const isAccepted = await accepted;
     this.#waiting -= 1;

@@ -44,6 +44,8 @@ export interface DeliveryOptions {
   /** 4xx codes to retry besides 408 and 429, e.g. 404 behind an ingress. */
   readonly retryOn: readonly number[];
   readonly breaker: BreakerOptions;
+  /** The header that tells the upstream whose data a request holds; null: none does. */
+  readonly tenantHeader: string | null;
   /** The sender of a request has its answer this long after the request was read. */
   readonly deliveryDeadlineMs: number;
 }

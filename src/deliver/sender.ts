@@ -62,7 +62,7 @@ export class Sender {
     this.#tools = tools;
     const log = new DeliveryLog(tools.log, upstream.name, tools.now);
     const connections = delivery.lanes + 1; // one for metadata
-    const client = new UpstreamClient(upstream, delivery.remoteTimeoutMs, connections, tools.userAgent);
+    const client = new UpstreamClient(upstream, delivery, connections, tools.userAgent);
     this.#attempts = new Attempts(client, delivery, tools, log, {
       attempted: (result, durationMs) => {
         events.attempted(result, durationMs);
@@ -86,13 +86,21 @@ export class Sender {
   }
 
   /**
-   * Sends parcels through a lane, in order, together with those of other calls. A refused one stops nothing.
+   * Sends parcels through a lane, together with those of other calls, in the order of the calls of a tenant. A refused
+   * parcel stops nothing.
    *
    * @param lane       0 <= lane < DeliveryOptions.lanes
+   * @param tenant     whose they are: no request holds parcels of two tenants; each byte a character (latin1)
    * @param deadline   on the clock of now(); the outcomes are there by then
    * @param onOutcomes called once, after this has returned, with the outcomes in the order of the parcels; does not throw
    */
-  deliver(lane: number, parcels: readonly Parcel[], deadline: number, onOutcomes: OutcomesCallback): void {
+  deliver(
+    lane: number,
+    parcels: readonly Parcel[],
+    tenant: string | null,
+    deadline: number,
+    onOutcomes: OutcomesCallback,
+  ): void {
     if (parcels.length === 0) {
       queueMicrotask(() => {
         onOutcomes([]);
@@ -101,7 +109,7 @@ export class Sender {
     }
     const queue = this.#lanes[lane];
     if (queue === undefined) throw new RangeError(`bug: lane ${lane} of ${this.#lanes.length}`);
-    queue.deliver(parcels, deadline, onOutcomes);
+    queue.deliver(parcels, tenant, deadline, onOutcomes);
   }
 
   /** Lets no parcel wait for company any longer: the caller knows that no more are coming soon. */
@@ -112,11 +120,12 @@ export class Sender {
   /**
    * Sends metadata in its turn: one attempt, best effort. Lost unless the breaker is closed, and when too much waits.
    *
-   * @param body a whole request body, a snappy block
+   * @param body   a whole request body, a snappy block
+   * @param tenant whose it is; each byte a character (latin1)
    * @returns whether it was accepted; never rejects
    */
-  deliverMetadata(body: Uint8Array): Promise<boolean> {
-    return this.#metadata.send(body);
+  deliverMetadata(body: Uint8Array, tenant: string | null): Promise<boolean> {
+    return this.#metadata.send(body, tenant);
   }
 
   /**

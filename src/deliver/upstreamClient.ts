@@ -8,7 +8,7 @@ import type { Dispatcher } from "undici";
 import type { Reply } from "./classify.ts";
 import { DeliveryError } from "./errors.ts";
 import { describeFailure, Exchange } from "./exchange.ts";
-import type { UpstreamAuth, UpstreamOptions, UpstreamTls } from "./options.ts";
+import type { DeliveryOptions, UpstreamAuth, UpstreamOptions, UpstreamTls } from "./options.ts";
 
 /** Far above any round trip, and short enough that a host which is gone costs one attempt little. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -21,6 +21,9 @@ type TlsConnection = Pick<tls.ConnectionOptions, "secureContext" | "rejectUnauth
 export class UpstreamClient {
   readonly #pool: Pool;
   readonly #request: Dispatcher.DispatchOptions;
+  readonly #tenantHeader: string | null;
+  /** Of a request that names its tenant, without the tenant. */
+  readonly #headersBesideTenant: readonly string[];
   readonly #secrets: readonly string[];
   readonly #timeoutMs: number;
 
@@ -28,7 +31,12 @@ export class UpstreamClient {
    * @param maxConnections how many requests can be under way at a time; further ones wait for a connection
    * @throws {DeliveryError} DELIVERY_TLS when tls_config cannot be used
    */
-  constructor(upstream: UpstreamOptions, timeoutMs: number, maxConnections: number, userAgent: string) {
+  constructor(
+    upstream: UpstreamOptions,
+    { remoteTimeoutMs: timeoutMs, tenantHeader }: Pick<DeliveryOptions, "remoteTimeoutMs" | "tenantHeader">,
+    maxConnections: number,
+    userAgent: string,
+  ) {
     this.#pool = new Pool(upstream.url.origin, {
       connections: maxConnections,
       pipelining: 1,
@@ -36,11 +44,17 @@ export class UpstreamClient {
       bodyTimeout: 0,
       connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs), ...buildTls(upstream) },
     });
+    const headers = buildHeaders(upstream, userAgent);
     this.#request = {
       method: "POST",
       path: upstream.url.pathname + upstream.url.search,
-      headers: buildHeaders(upstream, userAgent),
+      headers: headers.flat(),
     };
+    this.#tenantHeader = tenantHeader;
+    // A header that is configured for the upstream stands for the tenant of requests that name none.
+    this.#headersBesideTenant = headers
+      .filter(([name]) => name.toLowerCase() !== tenantHeader?.toLowerCase())
+      .flat();
     this.#secrets = secretsOf(upstream);
     this.#timeoutMs = timeoutMs;
   }
@@ -49,19 +63,26 @@ export class UpstreamClient {
    * Starts to send a remote write 1.0 request body.
    *
    * @param body    not to be changed any more
+   * @param tenant  whose it is, for the tenant header, which it leaves in as it is: each byte a character (latin1)
    * @param onReply called once, after this has returned; does not throw
    */
-  post(body: Uint8Array, onReply: (reply: Reply) => void): Exchange {
+  post(body: Uint8Array, tenant: string | null, onReply: (reply: Reply) => void): Exchange {
     const exchange = new Exchange(this.#timeoutMs, (reply) => {
       onReply(this.#mask(reply));
     });
-    this.#pool.dispatch({ ...this.#request, body }, exchange);
+    this.#pool.dispatch({ ...this.#request, ...this.#tenantHeaders(tenant), body }, exchange);
     return exchange;
   }
 
   /** Closes all connections. What is under way should have ended or been aborted. */
   async close(): Promise<void> {
     await this.#pool.destroy();
+  }
+
+  /** The headers of a request that names its tenant; nothing for another. */
+  #tenantHeaders(tenant: string | null): Pick<Dispatcher.DispatchOptions, "headers"> {
+    if (tenant === null || this.#tenantHeader === null) return {};
+    return { headers: [...this.#headersBesideTenant, this.#tenantHeader, tenant] };
   }
 
   #mask(reply: Reply): Reply {
@@ -76,7 +97,7 @@ export class UpstreamClient {
   }
 }
 
-function buildHeaders(upstream: UpstreamOptions, userAgent: string): string[] {
+function buildHeaders(upstream: UpstreamOptions, userAgent: string): [name: string, value: string][] {
   const headers: Record<string, string> = {
     "Content-Encoding": "snappy",
     "Content-Type": "application/x-protobuf",
@@ -85,7 +106,7 @@ function buildHeaders(upstream: UpstreamOptions, userAgent: string): string[] {
     ...authHeader(upstream.auth),
     ...upstream.headers,
   };
-  return Object.entries(headers).flat();
+  return Object.entries(headers);
 }
 
 function authHeader(auth: UpstreamAuth): Record<string, string> {

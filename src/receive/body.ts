@@ -37,7 +37,8 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
     const settle = (result: BodyResult): void => {
       clearTimeout(timer);
       clearTimeout(linger);
-      request.removeAllListeners("data");
+      // The request lives until it is answered, and its listeners would keep the body as long.
+      request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
       resolve(result);
     };
     const settleTooLarge = (): void => {
@@ -46,7 +47,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
     };
     // A client may wait for the answer before it sends what it declared.
     const linger = declared > maxBytes ? setTimeout(settleTooLarge, LINGER_MS) : undefined;
-    request.on("data", (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       received += chunk.length;
       if (!tooLarge()) {
         pieces.add(chunk);
@@ -54,18 +55,16 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
       }
       pieces = new Pieces();
       if (received > 2 * maxBytes) settleTooLarge();
-    });
-    request.on("end", () => {
+    };
+    const onEnd = (): void => {
       if (tooLarge()) settleTooLarge();
       else settle({ kind: "body", pieces: pieces.all(), bytes: received });
-    });
+    };
     // After an error or a close that no end came before, nobody waits for an answer.
-    request.on("error", () => {
+    const onGone = (): void => {
       settle({ kind: "gone" });
-    });
-    request.on("close", () => {
-      settle({ kind: "gone" });
-    });
+    };
+    request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
   });
 }
 

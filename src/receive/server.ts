@@ -4,7 +4,13 @@
  * It reads a request within its bounds and hands its body on; what is wrong with a request is
  * answered here with 4xx, and nothing of it is forwarded.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Connections } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
@@ -31,16 +37,19 @@ const HEADERS_TIMEOUT_MS = 30_000;
 export interface WriteHandler {
   /**
    * Routes and delivers one request.
-   * @param body a snappy block, not empty, in the pieces that it came in
+   * @param body    a snappy block, not empty, in the pieces that it came in
+   * @param headers of the request, by their names in lower case; each byte of a value is a character (latin1)
    * @throws {WireError} when it is malformed; then nothing was forwarded
    */
-  write(body: readonly Uint8Array[]): Promise<WriteAnswer>;
+  write(body: readonly Uint8Array[], headers: IncomingHttpHeaders): Promise<WriteAnswer>;
   /** The exposition of all metrics and its content type. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
 /** What the caller reports. */
 export interface ReceiveEvents {
+  /** A connection was accepted. Others may wait: one is accepted in each round of the event loop. */
+  connected(): void;
   /** A write request came to its end. `status` is null when the connection was closed without one. */
   answered(status: number | null, durationMs: number): void;
   /** A write request's head came, or its body is complete. */
@@ -81,6 +90,7 @@ export class IngestServer {
     );
     this.#server.on("connection", (socket) => {
       this.#connections.add(socket);
+      events.connected();
     });
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
       this.#rejectBrokenRequest(error, socket);
@@ -180,7 +190,9 @@ export class IngestServer {
         this.#events.arrived();
         return this.#understand(request, body);
       })
-      .then((understood) => (isBody(understood) ? this.#handler.write(understood) : understood))
+      .then((understood) =>
+        isBody(understood) ? this.#handler.write(understood, request.headers) : understood,
+      )
       .catch((error: unknown) => this.#describeMalformed(error));
   }
 

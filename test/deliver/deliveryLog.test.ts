@@ -28,8 +28,8 @@ beforeEach(() => {
 });
 
 function batchOf(attempts: number, ...parcels: readonly Parcel[]): Batch {
-  const delivery = new Delivery(parcels.length, now, now, () => undefined);
-  const batch = new Batch(parcels.map((parcel, index) => ({ parcel, delivery, index, group: null })));
+  const delivery = new Delivery(parcels.length, null, now, now, () => undefined);
+  const batch = new Batch(parcels.map((parcel, index) => ({ parcel, delivery, index })));
   batch.attempts = attempts;
   return batch;
 }

@@ -19,12 +19,15 @@ class SteppedAttempts implements LaneAttempts {
   /** What was sent, by the numbers of its parcels. */
   readonly sent: number[][] = [];
   readonly bodies: Uint8Array[] = [];
+  /** Whose that was. */
+  readonly tenants: (string | null)[] = [];
   #onEnd: ((end: AttemptEnd) => void) | null = null;
 
   begin(batch: Batch, onEnd: (end: AttemptEnd) => void): void {
     if (this.#onEnd !== null) throw new Error("a second request is in flight");
     batch.attempts += 1;
     this.bodies.push(batch.body);
+    this.tenants.push(batch.tenant);
     this.sent.push(numbersIn(batch.body));
     this.#onEnd = onEnd;
   }
@@ -84,9 +87,9 @@ function start(options: Partial<typeof OPTIONS> = {}): void {
 }
 
 /** The outcomes of one call, filled when they are there. */
-function deliver(parcels: readonly Parcel[], forMs = 10_000): ParcelOutcome[] {
+function deliver(parcels: readonly Parcel[], forMs = 10_000, tenant: string | null = null): ParcelOutcome[] {
   const outcomes: ParcelOutcome[] = [];
-  lane.deliver(parcels, Date.now() + forMs, (all) => outcomes.push(...all));
+  lane.deliver(parcels, tenant, Date.now() + forMs, (all) => outcomes.push(...all));
   return outcomes;
 }
 
@@ -415,6 +418,96 @@ describe("a refused batch of many senders' parcels", () => {
   });
 });
 
+describe("parcels of several tenants", () => {
+  it("never share a request, and go in order within a tenant, the oldest first", () => {
+    deliver([makeParcel(500)]);
+    const calls = [
+      deliver([makeParcel(1), makeParcel(2)], 10_000, "a"),
+      deliver([makeParcel(3)], 10_000, "b"),
+      deliver([makeParcel(4)], 10_000, "a"),
+      deliver([makeParcel(5)]),
+      deliver([makeParcel(6)], 10_000, "b"),
+    ];
+    lane.flush();
+    while (attempts.isInFlight) attempts.end(DELIVERED);
+    expect(attempts.sent.slice(0, 2)).toEqual([[500], [1, 2, 4]]);
+    expect(attempts.sent.slice(2).sort()).toEqual([[3, 6], [5]]);
+    expect(new Set(attempts.tenants.slice(1))).toEqual(new Set(["a", "b", null]));
+    expect(kindsOf(...calls)).toEqual(Array<string>(6).fill("delivered"));
+  });
+
+  it("wait for company of their own, so that another's many do not send one that is alone", () => {
+    deliver([makeParcel(1)], 10_000, "a");
+    vi.advanceTimersByTime(5);
+    deliver([makeParcel(600)], 10_000, "b");
+    vi.advanceTimersByTime(14);
+    expect(attempts.sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    attempts.end(DELIVERED);
+    expect(attempts.sent).toEqual([[1], [600]]);
+    expect(attempts.tenants).toEqual(["a", "b"]);
+  });
+
+  it("make few requests when thousands of tenants come in turn, and none starves beside one that has much", () => {
+    start({ maxSamplesPerSend: 1_000 });
+    const tenants = 1_000;
+    deliver([makeParcel(500)]);
+    for (let round = 0; round < 10; round += 1) {
+      for (let tenant = 0; tenant < tenants; tenant += 1) deliver([makeParcel(1)], 10_000, `t${tenant}`);
+      deliver([makeParcel(1_000)], 10_000, "much");
+      vi.advanceTimersByTime(1);
+    }
+    lane.flush();
+    while (attempts.isInFlight) {
+      attempts.end(DELIVERED);
+      deliver([makeParcel(1_000)], 10_000, "much");
+      vi.advanceTimersByTime(1);
+      if (attempts.sent.length > 2 * tenants) break;
+    }
+    const ofMany = attempts.sent.filter((_, index) => attempts.tenants[index]?.startsWith("t"));
+    expect(ofMany).toEqual(Array(tenants).fill(Array(10).fill(1)));
+    const lastOfMany = attempts.tenants.findLastIndex((tenant) => tenant?.startsWith("t"));
+    expect(lastOfMany).toBeLessThan(1 + tenants + 10);
+  });
+
+  it("halve when they are refused within their tenant, and the others wait behind all of that", () => {
+    const parcels = makeParcels(6);
+    const bad = deliver(parcels.slice(0, 4), 10_000, "a");
+    const good = deliver(parcels.slice(4, 5), 10_000, "b");
+    lane.flush();
+    const late = deliver(parcels.slice(5), 10_000, "a");
+    lane.flush();
+    while (attempts.isInFlight) {
+      const sent = attempts.sent.at(-1) ?? [];
+      attempts.end(sent.includes(3) ? REFUSED : DELIVERED);
+    }
+    expect(attempts.sent).toEqual([[1, 2, 3, 4], [1, 2], [3, 4], [3], [4], [5], [6]]);
+    expect(attempts.tenants).toEqual(["a", "a", "a", "a", "a", "b", "a"]);
+    expect(kindsOf(bad, good, late)).toEqual([
+      ...["delivered", "delivered", "refused", "delivered"],
+      "delivered",
+      "delivered",
+    ]);
+    expect(settled.of(parcels)).toEqual(bad.concat(good, late).map(({ kind }) => kind));
+  });
+
+  it("are given back at their deadlines, each tenant's in time, while a batch of another backs off", () => {
+    const call = deliver([makeParcel(500)], 10_000, "a");
+    attempts.end(FAILED);
+    vi.advanceTimersByTime(100);
+    attempts.end({ ...FAILED, retryAfterMs: 5_000 });
+    const ofB = deliver([makeParcel(1)], 6_000, "b");
+    const ofC = deliver([makeParcel(2)], 5_500, "c");
+    attempts.mayBegin = false;
+    vi.advanceTimersByTime(5_500);
+    expect(kindsOf(ofB, ofC)).toEqual(["undelivered"]);
+    expect(ofC).toHaveLength(1);
+    vi.advanceTimersByTime(500);
+    expect(ofB).toHaveLength(1);
+    expect(call).toEqual([]);
+  });
+});
+
 describe("the deadline of a parcel", () => {
   it("that waits: it leaves, is answered and settled, and is not sent later", () => {
     const parcels = makeParcels(3);
@@ -456,7 +549,7 @@ describe("the deadline of a parcel", () => {
 
   it("in flight: what was answered then does not change when the attempt ends", () => {
     let outcomes: readonly ParcelOutcome[] = [];
-    lane.deliver([makeParcel(500)], Date.now() + 50, (all) => {
+    lane.deliver([makeParcel(500)], null, Date.now() + 50, (all) => {
       outcomes = all;
     });
     vi.advanceTimersByTime(50);
@@ -622,7 +715,7 @@ describe("a caller who delivers again from within an answer", () => {
     const next = (): void => {
       const parcel = sent[round];
       round += 1;
-      if (parcel !== undefined) lane.deliver([parcel], Date.now() + 1_000, next);
+      if (parcel !== undefined) lane.deliver([parcel], null, Date.now() + 1_000, next);
     };
     next();
     for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);

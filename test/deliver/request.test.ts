@@ -78,6 +78,76 @@ describe("a request to an upstream", () => {
   });
 });
 
+describe("the tenant of a request to an upstream", () => {
+  const LATIN1 = Buffer.from(Array.from({ length: 0x80 }, (_, index) => index + 0x80)).toString("latin1");
+  const PRINTABLE = "!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|} ~";
+
+  async function startWith(tenantHeader: string | null, headers: Record<string, string> = {}): Promise<void> {
+    stub = await StubUpstream.start([answer(204)]);
+    test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`, {
+      upstream: { headers },
+      delivery: { tenantHeader },
+    });
+  }
+
+  function deliverOf(tenant: string | null): Promise<unknown> {
+    return test.deliver([makeParcel()], Date.now() + 5_000, 0, tenant);
+  }
+
+  /** The values of the header in each request, as the bytes came. */
+  function tenants(): (string | string[] | undefined)[] {
+    return stub.requests.map(({ headers }) => headers["x-scope-orgid"]);
+  }
+
+  const rows = [
+    { name: "plain", tenant: "team-a" },
+    { name: "every visible character", tenant: PRINTABLE },
+    { name: "bytes that are no UTF-8", tenant: LATIN1 },
+    { name: "UTF-8", tenant: Buffer.from("grüße-日本").toString("latin1") },
+    { name: "nothing", tenant: "" },
+    { name: "what looks like several", tenant: "a, b|c" },
+  ];
+  it.each(rows)("arrives byte for byte: $name", async ({ tenant }) => {
+    await startWith("X-Scope-OrgID");
+    await deliverOf(tenant);
+    expect(tenants()).toEqual([tenant]);
+    expect(stub.requests[0]?.headers).toMatchObject({ "content-encoding": "snappy" });
+  });
+
+  it("is not sent where there is none, or no header for it", async () => {
+    await startWith("X-Scope-OrgID");
+    await deliverOf(null);
+    expect(tenants()).toEqual([undefined]);
+    await test.sender.close(Date.now());
+    await stub.close();
+    await startWith(null);
+    await deliverOf("team-a");
+    expect(JSON.stringify(stub.requests[0]?.headers)).not.toContain("team-a");
+  });
+
+  it("replaces what is configured for the upstream under this name, which stands for requests without one", async () => {
+    await startWith("x-scope-orgid", { "X-Scope-OrgID": "anonymous", "X-Other": "o" });
+    await deliverOf("team-a");
+    await deliverOf(null);
+    expect(tenants()).toEqual(["team-a", "anonymous"]);
+    expect(stub.requests.map(({ headers }) => headers["x-other"])).toEqual(["o", "o"]);
+  });
+
+  it("goes with metadata too", async () => {
+    await startWith("X-Scope-OrgID");
+    await test.sender.deliverMetadata(new Uint8Array([1]), LATIN1);
+    await test.sender.deliverMetadata(new Uint8Array([2]), null);
+    expect(tenants()).toEqual([LATIN1, undefined]);
+  });
+
+  it("keeps apart what gathers for the upstream, though no header is sent", async () => {
+    await startWith(null);
+    await Promise.all(["a", "b", "a", null, "b"].map((tenant) => deliverOf(tenant)));
+    const numbers = stub.requests.map(({ body }) => numbersIn(body).length);
+    expect(numbers.sort()).toEqual([1, 1, 1, 2]);
+  });
+});
+
 describe("secrets, when the upstream repeats them", () => {
   const rows = [
     { name: "a password", auth: { kind: "basic", username: "bob", password: "s3cret-pw" } },

@@ -58,7 +58,7 @@ describe("parcels of many calls", () => {
   it("can be none, which is answered after the call", async () => {
     await start([OK]);
     let answered = false;
-    test.sender.deliver(0, [], Date.now(), () => {
+    test.sender.deliver(0, [], null, Date.now(), () => {
       answered = true;
     });
     expect(answered).toBe(false);
@@ -157,7 +157,7 @@ describe("lanes", () => {
     await start([held.act, held.act, OK], { delivery: { lanes: 2 } });
     const calls = [0, 1].map((lane) => deliver([makeParcel()], LONG_MS, lane));
     await expect.poll(() => held.count).toBe(2);
-    expect(await test.sender.deliverMetadata(new Uint8Array([1]))).toBe(true);
+    expect(await test.sender.deliverMetadata(new Uint8Array([1]), null)).toBe(true);
     held.answerAll(204);
     await Promise.all(calls);
   });
@@ -165,7 +165,7 @@ describe("lanes", () => {
   it("are those of the options, another is a bug", async () => {
     await start([OK], { delivery: { lanes: 2 } });
     expect(() => {
-      test.sender.deliver(2, makeParcels(1), Date.now() + LONG_MS, () => undefined);
+      test.sender.deliver(2, makeParcels(1), null, Date.now() + LONG_MS, () => undefined);
     }).toThrow("bug: lane 2 of 2");
   });
 });
@@ -524,7 +524,7 @@ describe("closing a sender", () => {
     const parcels = makeParcels(2);
     expect(await kindsOf(deliver(parcels, LONG_MS))).toEqual(["undelivered", "undelivered"]);
     expect(test.settled.of(parcels)).toEqual(["refused", "refused"]);
-    expect(await test.sender.deliverMetadata(new Uint8Array(8))).toBe(false);
+    expect(await test.sender.deliverMetadata(new Uint8Array(8), null)).toBe(false);
     expect(stub.requests).toEqual([]);
   });
 });
@@ -534,7 +534,7 @@ describe("metadata", () => {
 
   it("is sent as any other request, and reported by the answer alone", async () => {
     await start([OK]);
-    expect(await test.sender.deliverMetadata(body)).toBe(true);
+    expect(await test.sender.deliverMetadata(body, null)).toBe(true);
     expect(stub.requests.map((request) => [...request.body])).toEqual([[1, 2, 3]]);
     expect(test.attempts).toEqual([]);
     expect(test.settled.total("delivered").parcels).toBe(0);
@@ -545,35 +545,36 @@ describe("metadata", () => {
       breaker: { consecutiveFailures: 1, resetAfterMs: LONG_MS },
       delivery: { remoteTimeoutMs: 50 },
     });
-    for (let round = 0; round < 3; round += 1) expect(await test.sender.deliverMetadata(body)).toBe(false);
+    for (let round = 0; round < 3; round += 1)
+      expect(await test.sender.deliverMetadata(body, null)).toBe(false);
     expect(test.breakerStates).toEqual([]);
-    expect(await test.sender.deliverMetadata(body)).toBe(true);
+    expect(await test.sender.deliverMetadata(body, null)).toBe(true);
     expect(stub.requests).toHaveLength(4);
   });
 
   it("goes one after another, and the newest is lost when too much waits", async () => {
     const held = new HeldAnswers();
     await start([held.act, OK]);
-    const taken = Array.from({ length: 64 }, () => test.sender.deliverMetadata(body));
-    expect(await test.sender.deliverMetadata(body)).toBe(false);
+    const taken = Array.from({ length: 64 }, () => test.sender.deliverMetadata(body, null));
+    expect(await test.sender.deliverMetadata(body, null)).toBe(false);
     await expect.poll(() => held.count).toBe(1);
     expect(stub.requests).toHaveLength(1);
     held.answerAll(204);
     expect(await Promise.all(taken)).toEqual(Array<boolean>(64).fill(true));
     expect(stub.requests).toHaveLength(64);
-    expect(await test.sender.deliverMetadata(body)).toBe(true);
+    expect(await test.sender.deliverMetadata(body, null)).toBe(true);
   });
 
   it("is lost while the breaker is open", async () => {
     await start([answer(500), OK], { breaker: { consecutiveFailures: 1, resetAfterMs: LONG_MS } });
     await deliver(makeParcels(1), LONG_MS);
-    expect(await test.sender.deliverMetadata(body)).toBe(false);
+    expect(await test.sender.deliverMetadata(body, null)).toBe(false);
     expect(stub.requests).toHaveLength(1);
   });
 
   it("is waited for and then aborted when the sender closes", async () => {
     await start([blackHole]);
-    const accepted = test.sender.deliverMetadata(body);
+    const accepted = test.sender.deliverMetadata(body, null);
     await expect.poll(() => stub.requests).toHaveLength(1);
     await test.sender.close(Date.now() + 20);
     expect(await accepted).toBe(false);

@@ -29,6 +29,7 @@ export const DELIVERY: DeliveryOptions = {
   retryOnHttp429: true,
   retryOn: [],
   breaker: { consecutiveFailures: 1_000, resetAfterMs: 60_000 },
+  tenantHeader: null,
   deliveryDeadlineMs: 10_000,
 };
 
@@ -102,9 +103,14 @@ export class SenderUnderTest {
     );
   }
 
-  deliver(parcels: readonly Parcel[], deadline: number, lane = 0): Promise<readonly ParcelOutcome[]> {
+  deliver(
+    parcels: readonly Parcel[],
+    deadline: number,
+    lane = 0,
+    tenant: string | null = null,
+  ): Promise<readonly ParcelOutcome[]> {
     return new Promise((resolve) => {
-      this.sender.deliver(lane, parcels, deadline, resolve);
+      this.sender.deliver(lane, parcels, tenant, deadline, resolve);
     });
   }
 

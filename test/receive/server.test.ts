@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { compress } from "snappyjs";
 import type { WriteAnswer } from "../../src/receive/answer.ts";
@@ -7,6 +7,7 @@ import type { BodyLimits } from "../../src/receive/options.ts";
 import { IngestServer, WRITE_PATHS } from "../../src/receive/server.ts";
 import { WireError } from "../../src/wire/errors.ts";
 import { uncompressBlock } from "../../src/wire/snappy.ts";
+import { collectGarbage } from "../deliver/garbage.ts";
 
 const LIMITS: BodyLimits = { maxBodyBytes: 1000, bodyTimeoutMs: 5000 };
 const MAX_DECODED_BYTES = 2000;
@@ -16,17 +17,23 @@ class Rig {
   readonly written: Uint8Array[] = [];
   /** In how many pieces each body reached the handler. */
   readonly pieces: number[] = [];
+  readonly headers: IncomingHttpHeaders[] = [];
+  /** The last body, as long as anyone else keeps it. */
+  lastBody: WeakRef<readonly Uint8Array[]> | null = null;
   readonly statuses: (number | null)[] = [];
   readonly malformed: string[] = [];
   answer: () => Promise<WriteAnswer> = () => Promise.resolve({ status: 204, body: "" });
   readonly server: IngestServer;
+  connections = 0;
   port = 0;
 
   constructor(limits: Partial<BodyLimits>) {
     this.server = new IngestServer(
       { ...LIMITS, ...limits },
       {
-        write: async (body) => {
+        write: (body, headers) => {
+          this.lastBody = new WeakRef(body);
+          this.headers.push(headers);
           this.pieces.push(body.length);
           this.written.push(uncompressBlock(Buffer.concat(body), MAX_DECODED_BYTES));
           return this.answer();
@@ -34,6 +41,9 @@ class Rig {
         metrics: () => Promise.resolve({ contentType: "text/plain", text: "a_metric 1\n" }),
       },
       {
+        connected: () => {
+          this.connections += 1;
+        },
         answered: (status) => this.statuses.push(status),
         arrived: () => undefined,
         bodyRead: () => undefined,
@@ -149,6 +159,36 @@ describe("a write path", () => {
     const rig = await startRig();
     expect((await send(rig, { headers, body: BODY })).status).toBe(204);
     expect(rig.written).toHaveLength(1);
+  });
+
+  it("hands the headers on with their values byte for byte, under their names in lower case", async () => {
+    const rig = await startRig();
+    const head = `POST /api/v1/write HTTP/1.1\r\nHost: a\r\nX-Scope-OrgID:  t\u00e9\u0080\u00ff \r\nX-SCOPE-orgid: b\r\n`;
+    await sendRaw(
+      rig,
+      `${head}Connection: close\r\nContent-Length: ${BODY.length}\r\n\r\n${Buffer.from(BODY).toString("latin1")}`,
+    );
+    expect(rig.headers[0]?.["x-scope-orgid"]).toBe("t\u00e9\u0080\u00ff, b");
+    expect(rig.headers[0]?.["x-other"]).toBe(undefined);
+  });
+
+  it("keeps no body while its delivery is waited for", async () => {
+    const rig = await startRig();
+    let finish: (answer: WriteAnswer) => void = () => undefined;
+    rig.answer = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    const reply = send(rig, { body: BODY });
+    await expect.poll(() => rig.written.length).toBe(1);
+    await expect
+      .poll(() => {
+        collectGarbage();
+        return rig.lastBody?.deref() === undefined;
+      })
+      .toBe(true);
+    finish({ status: 204, body: "" });
+    expect((await reply).status).toBe(204);
   });
 
   it.each([
@@ -336,6 +376,17 @@ describe("a client that is slow or leaves", () => {
   it("that does not speak HTTP gets 400 and is closed", async () => {
     const rig = await startRig();
     expect(await sendRaw(rig, "hello\r\n\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  });
+});
+
+describe("connections", () => {
+  it("are told one by one, whatever comes over them", async () => {
+    const rig = await startRig();
+    await sendRaw(rig, "hello\r\n\r\n");
+    expect(rig.connections).toBe(1);
+    const twoRequests = "GET /-/healthy HTTP/1.1\r\nHost: a\r\n";
+    await sendRaw(rig, `${twoRequests}\r\n${twoRequests}Connection: close\r\n\r\n`);
+    expect(rig.connections).toBe(2);
   });
 });
 
