@@ -5,6 +5,7 @@
  * delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know no metrics.
  */
 import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
@@ -13,16 +14,18 @@ import type { ParcelOutcome } from "./deliver/outcome.ts";
 import { Sender } from "./deliver/sender.ts";
 import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
 import { IngestServer } from "./receive/server.ts";
-import { compileRoute } from "./route/decide.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
-import type { Consignment, RoutedRequest } from "./route/requestParts.ts";
+import type { Consignment, RoutedRequest, SeriesCounts } from "./route/requestParts.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
 import { Router, ROUTER_KEY_BYTES } from "./route/router.ts";
+import { DROP_REASONS, type Tally, UNROUTED_REASONS } from "./route/tally.ts";
+import { type RequestTenants, Tenants } from "./route/tenants.ts";
 import { warmUp } from "./route/warmUp.ts";
 import { Metrics, type UpstreamMetrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
 import { Turns } from "./turns.ts";
 import { VERSION } from "./version.ts";
+import { warmUpHttp } from "./warmUpHttp.ts";
 
 /** Milliseconds since the epoch that go on evenly: a clock that is set must not move deadlines. */
 const now = (): number => performance.timeOrigin + performance.now();
@@ -35,6 +38,8 @@ const LAST_ANSWERS_MS = 1_000;
 // For the router that warms the process up, whatever is configured for real requests.
 const WARM_UP_BYTES = 1024 * 1024;
 const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 1024 * 1024 };
+/** No step begins after this, so that a gateway of a thousand rules starts in time. */
+const LONGEST_WARM_UP_MS = 1_000;
 const SAME_WARNING_EVERY_MS = 60_000;
 
 /** One upstream of one route. */
@@ -43,17 +48,23 @@ interface Destination {
   readonly sender: Sender;
   readonly metrics: UpstreamMetrics;
   readonly deliveryDeadlineMs: number;
+  /** Index of the route, and whether its upstreams are told the tenant. */
+  readonly route: number;
+  readonly passesTenant: boolean;
 }
 
 export class Gateway {
   readonly #config: Config;
   readonly #log: Logger;
-  readonly #metrics = new Metrics(VERSION, REFUSAL_REASONS);
+  readonly #metrics: Metrics;
   readonly #rarely = new Rarely(now, SAME_WARNING_EVERY_MS);
-  readonly #router: Router;
   readonly #turns = new Turns(now, ROUTING_BUDGET_MS);
+  readonly #router: Router;
+  readonly #tenants: Tenants;
   /** By route and slot. */
   readonly #destinations: readonly (readonly Destination[])[];
+  /** One for each upstream, and for each way in which it is told the tenant. */
+  readonly #metadataDestinations: readonly Destination[];
   readonly #server: IngestServer;
   /** Senders that got parcels which may wait for company. */
   readonly #unflushed = new Set<Sender>();
@@ -66,15 +77,32 @@ export class Gateway {
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#router = buildRouter(config, config.limits.maxDecodedBytes, config.decisionTable);
+    this.#metrics = new Metrics(VERSION, {
+      refusal: REFUSAL_REASONS,
+      drop: DROP_REASONS,
+      unrouted: UNROUTED_REASONS,
+    });
+    this.#router = buildRouter(
+      config,
+      config.limits.maxDecodedBytes,
+      config.decisionTable,
+      () => this.#turns.isDue,
+    );
+    this.#tenants = new Tenants(config.routes.map(({ route }) => route.tenant));
     this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
-    this.#destinations = config.routes.map((route) => this.#buildDestinations(route));
+    this.#destinations = config.routes.map((route, index) => this.#buildDestinations(route, index));
+    this.#metadataDestinations = oncePerUpstream(this.#destinations.flat(), config);
     this.#server = this.#buildServer();
   }
 
   /** Listens and is ready; when the address cannot be had, rejects with nothing left open. */
   async start(): Promise<void> {
-    warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE));
+    const startedAt = now();
+    warmUp(
+      buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, () => false),
+      () => now() - startedAt >= LONGEST_WARM_UP_MS,
+    );
+    await warmUpHttp("127.0.0.1", this.#log, now);
     try {
       this.#port = await this.#server.listen(this.#config.listen);
     } catch (error) {
@@ -120,14 +148,17 @@ export class Gateway {
   }
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
-  #write(body: readonly Uint8Array[]): Promise<WriteAnswer> {
-    return this.#turns.run(this.#router.route(body)).then((routed) => this.#deliverAll(routed));
+  #write(body: readonly Uint8Array[], headers: IncomingHttpHeaders): Promise<WriteAnswer> {
+    const tenants = this.#tenants.of((name) => headers[name]?.toString());
+    return this.#turns
+      .run(this.#router.route(body, tenants))
+      .then((routed) => this.#deliverAll(routed, tenants));
   }
 
-  async #deliverAll(routed: RoutedRequest): Promise<WriteAnswer> {
+  async #deliverAll(routed: RoutedRequest, tenants: RequestTenants): Promise<WriteAnswer> {
     this.#countReceived(routed);
-    this.#forwardMetadata(routed);
-    const outcomes = this.#deliver(routed.consignments);
+    this.#forwardMetadata(routed, tenants);
+    const outcomes = this.#deliver(routed.consignments, tenants);
     this.#flushWhenIdle();
     const report = reportOf(routed, await outcomes);
     this.#logProblems(report);
@@ -135,7 +166,7 @@ export class Gateway {
   }
 
   /** Answers, when all parcels have an outcome, with those that were not delivered. */
-  #deliver(consignments: readonly Consignment[]): Promise<NamedOutcome[]> {
+  #deliver(consignments: readonly Consignment[], tenants: RequestTenants): Promise<NamedOutcome[]> {
     const started = now();
     return new Promise((resolve) => {
       const failed: NamedOutcome[] = [];
@@ -146,7 +177,9 @@ export class Gateway {
         if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
         for (const { series, items } of parcels) destination.metrics.routed(series, items);
         this.#unflushed.add(destination.sender);
-        destination.sender.deliver(lane, parcels, started + destination.deliveryDeadlineMs, (outcomes) => {
+        const tenant = tenants.byRoute[route]?.header ?? null;
+        const deadline = started + destination.deliveryDeadlineMs;
+        destination.sender.deliver(lane, parcels, tenant, deadline, (outcomes) => {
           for (const outcome of outcomes) {
             if (outcome.kind !== "delivered") failed.push({ upstream: destination.name, outcome });
           }
@@ -178,13 +211,13 @@ export class Gateway {
     setImmediate(look);
   }
 
-  /** Best effort, once per upstream name: the answer to the sender neither waits for it nor depends on it. */
-  #forwardMetadata(routed: RoutedRequest): void {
+  /** Best effort: the answer to the sender neither waits for it nor depends on it. */
+  #forwardMetadata(routed: RoutedRequest, tenants: RequestTenants): void {
     if (routed.metadata.length === 0) return;
-    const once = new Map(this.#destinations.flat().map((destination) => [destination.name, destination]));
-    for (const { name, sender } of once.values()) {
+    for (const { name, sender, route, passesTenant } of this.#metadataDestinations) {
+      const tenant = passesTenant ? (tenants.byRoute[route]?.header ?? null) : null;
       for (const { entries, body } of routed.metadata) {
-        void sender.deliverMetadata(body).then((accepted) => {
+        void sender.deliverMetadata(body, tenant).then((accepted) => {
           (accepted ? this.#metrics.metadataDelivered : this.#metrics.metadataLost).inc(
             { upstream: name },
             entries,
@@ -205,16 +238,37 @@ export class Gateway {
       this.#metrics.seriesRefused.inc({ reason }, counts.series);
       this.#metrics.refusedAtDoor.add({ reason }, counts);
     }
-    routed.missingKeyLabels.forEach((series, index) => {
-      const route = this.#config.routes[index]?.route.name ?? "";
-      if (series === 0) return;
-      this.#metrics.missingKeyLabels.inc({ route }, series);
-      this.#rarely.say(`missing key labels of ${route}`, (heldBack) => {
-        this.#log.warn(
-          { route, series, heldBack },
-          `${series} series have none of the labels that the route keys by`,
-        );
-      });
+    for (const { tally, counts } of routed.tallies) this.#countTally(tally, counts);
+  }
+
+  #countTally(tally: Tally, counts: SeriesCounts): void {
+    if (tally.kind === "unrouted") {
+      this.#metrics.dropped("", tally.reason, counts);
+      return;
+    }
+    const route = this.#config.routes[tally.route]?.route.name ?? "";
+    switch (tally.kind) {
+      case "not_selected":
+        this.#metrics.notSelected.add({ route }, counts);
+        return;
+      case "dropped":
+        this.#metrics.dropped(route, tally.reason, counts);
+        // Rules of an upstream are there to drop; the others have made what cannot be sent.
+        if (tally.reason !== "write_relabel_configs") this.#warnOfDrop(route, tally.reason, counts.series);
+        return;
+      case "missing_key_labels":
+        this.#metrics.missingKeyLabels.inc({ route }, counts.series);
+        this.#rarely.say(`missing key labels of ${route}`, (heldBack) => {
+          const message = `${counts.series} series have none of the labels that the route keys by`;
+          this.#log.warn({ route, series: counts.series, heldBack }, message);
+        });
+    }
+  }
+
+  #warnOfDrop(route: string, reason: string, series: number): void {
+    this.#rarely.say(`dropped ${reason} of ${route}`, (heldBack) => {
+      const message = `${series} series are dropped: the route's rules leave them unfit to be sent (${reason})`;
+      this.#log.warn({ route, reason, series, heldBack }, message);
     });
   }
 
@@ -226,7 +280,7 @@ export class Gateway {
     }
   }
 
-  #buildDestinations({ route, upstreams, delivery }: RouteConfig): Destination[] {
+  #buildDestinations({ route, upstreams, delivery }: RouteConfig, index: number): Destination[] {
     return upstreams.map((upstream) => {
       const metrics = this.#metrics.upstream(route.name, upstream.name);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
@@ -243,13 +297,15 @@ export class Gateway {
           metrics.breaker(state);
         },
       });
-      return { name: upstream.name, sender, metrics, deliveryDeadlineMs: delivery.deliveryDeadlineMs };
+      const { deliveryDeadlineMs } = delivery;
+      const passesTenant = route.tenant.pass;
+      return { name: upstream.name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant };
     });
   }
 
   #buildServer(): IngestServer {
     const handler = {
-      write: (body: readonly Uint8Array[]) => this.#write(body),
+      write: (body: readonly Uint8Array[], headers: IncomingHttpHeaders) => this.#write(body, headers),
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(
@@ -260,6 +316,9 @@ export class Gateway {
           this.#metrics.requests.inc({ code: status ?? "closed" });
           this.#metrics.requestSeconds.observe(durationMs / 1000);
           this.#log.debug({ status, durationMs }, "request");
+        },
+        connected: () => {
+          this.#turns.giveWay();
         },
         arrived: () => {
           this.#arrivals += 1;
@@ -282,10 +341,16 @@ export class Gateway {
   }
 }
 
-function buildRouter(config: Config, maxPlainBytes: number, table: DecisionTableLimits): Router {
+function buildRouter(
+  config: Config,
+  maxPlainBytes: number,
+  table: DecisionTableLimits,
+  isDue: () => boolean,
+): Router {
   return new Router(
+    config.relabel,
     config.routes.map(({ route, delivery }) => ({
-      route: compileRoute(route),
+      route,
       limits: { maxItems: delivery.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
       lanes: delivery.lanes,
     })),
@@ -295,8 +360,18 @@ function buildRouter(config: Config, maxPlainBytes: number, table: DecisionTable
       metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
       table,
     },
-    randomBytes(ROUTER_KEY_BYTES),
+    { hashKey: randomBytes(ROUTER_KEY_BYTES), isDue },
   );
+}
+
+/** Metadata belongs to no route, so an upstream of several gets it once, unless they tell it the tenant differently. */
+function oncePerUpstream(destinations: readonly Destination[], { routes }: Config): Destination[] {
+  const once = new Map<string, Destination>();
+  for (const destination of destinations) {
+    const header = destination.passesTenant ? routes[destination.route]?.route.tenant.header : "";
+    once.set(JSON.stringify([destination.name, header]), destination);
+  }
+  return [...once.values()];
 }
 
 interface NamedOutcome {

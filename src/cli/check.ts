@@ -4,8 +4,9 @@ import { loadConfig } from "../config/load.ts";
 import type { LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { KeyRule } from "../hash/keyRule.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
 import { taskBalance } from "../route/balance.ts";
-import type { TaskOptions } from "../route/options.ts";
+import type { TaskOptions, TenantOptions } from "../route/options.ts";
 
 /** Under jump hash, fewer tasks than this for each upstream spread too unevenly: some upstreams get half as much again. */
 const ENOUGH_TASKS_A_SLOT = 40;
@@ -31,6 +32,7 @@ export function check(file: string, options: LoadOptions, print: (line: string) 
   }
   const format = origin === "legacy" ? "valid, a file of the old Go gateway" : "valid";
   print(`${file}: ${format}; listens on ${writtenAddress(config.listen)}`);
+  if (config.relabel.rules.length > 0) print(`before all routes: ${describeRules(config.relabel)}`);
   for (const route of config.routes) {
     print(describeRoute(route));
     for (const warning of lumpiness(route)) print(warning);
@@ -43,11 +45,36 @@ function writtenAddress({ host, port }: Config["listen"]): string {
 }
 
 function describeRoute({ route }: RouteConfig): string {
-  const { tasks, placement, keyFormat, upstreams } = route;
+  const { name, tasks, placement, keyFormat, upstreams } = route;
   const stage1 = tasks === null ? "no tasks" : describeTasks(tasks);
   const stage2 = `${upstreams.length} ${upstreams.length === 1 ? "upstream" : "upstreams"} by`;
   const key = placement.key.kind === "task" ? "the task" : describeKey(placement.key);
-  return `route ${route.name}: ${keyFormat} keys; ${stage1}; ${stage2} ${key} (${placement.algorithm}); ${describeBalance(route)}`;
+  const slots = `${stage2} ${key} (${placement.algorithm})`;
+  const selection = describeSelection(route);
+  const parts = [...selection, `${keyFormat} keys`, stage1, slots, describeBalance(route)];
+  return `route ${name}: ${parts.join("; ")}`;
+}
+
+/** What a route does besides hashing; nothing for one that takes all series as they come. */
+function describeSelection({ relabel, final, tenant, upstreams }: RouteConfig["route"]): string[] {
+  const writing = upstreams
+    .filter(({ writeRelabel }) => writeRelabel.rules.length > 0)
+    .map(({ name, writeRelabel }) => `${writeRelabel.rules.length} for ${name}`);
+  return [
+    relabel.rules.length > 0 ? describeRules(relabel) : null,
+    final ? "final" : null,
+    describeTenant(tenant),
+    writing.length > 0 ? `write rules: ${shortened(writing)}` : null,
+  ].filter((part) => part !== null);
+}
+
+function describeRules({ rules, dialect }: RelabelRuleList): string {
+  return `${rules.length} relabel ${rules.length === 1 ? "rule" : "rules"} (${dialect})`;
+}
+
+function describeTenant({ header, label, pass }: TenantOptions): string | null {
+  const uses = [label === null ? [] : [`in label ${label}`], pass ? ["passed to upstreams"] : []].flat();
+  return uses.length === 0 ? null : `tenant of header ${header} ${uses.join(" and ")}`;
 }
 
 function describeTasks({ count, label, algorithm, key }: TaskOptions): string {
@@ -69,7 +96,7 @@ function describeBalance({ tasks, placement, upstreams }: RouteConfig["route"]):
   if (tasks === null || placement.key.kind !== "task") return "how even this is depends on the series";
   if (tasks.count > MAX_TASKS_COUNTED) return `balance not counted, more than ${MAX_TASKS_COUNTED} tasks`;
   const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement.algorithm, upstreams.length);
-  const empty = emptySlots.map((slot) => upstreams[slot] ?? "");
+  const empty = emptySlots.map((slot) => upstreams[slot]?.name ?? "");
   const withoutTasks =
     empty.length === 0 ? "none without tasks" : `${empty.length} without tasks: ${shortened(empty)}`;
   return `the fullest has ${maxOverAverage.toFixed(2)} times the average, ${withoutTasks}`;

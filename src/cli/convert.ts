@@ -1,7 +1,9 @@
 /** `convert`: a file of the old Go gateway as a native one. */
 import { Document } from "yaml";
+import type { ScalarTag } from "yaml";
 import { convertConfig } from "../config/load.ts";
 import type { LoadOptions } from "../config/load.ts";
+import type { ConfigNode } from "../config/node.ts";
 import { formatProblem } from "../config/problem.ts";
 
 /**
@@ -17,15 +19,49 @@ export function convert(
   print: (line: string) => void,
   printError: (line: string) => void,
 ): number {
-  const { origin, values, problems } = convertConfig(file, options);
+  const { origin, document, problems } = convertConfig(file, options);
   for (const problem of problems) printError(formatProblem(problem));
-  if (values === null) {
+  if (document === null) {
     const valid = problems.every((problem) => problem.severity !== "error");
     if (valid && origin === "native") printError(`${file}: is a native file already`);
     return 1;
   }
-  const document = new Document(values, { aliasDuplicateObjects: false });
-  document.commentBefore = ` Converted from ${file}, a file of the old Go gateway, with --legacy-hash ${options.legacyHash}.`;
-  for (const line of document.toString({ lineWidth: 0 }).trimEnd().split("\n")) print(line);
+  const yaml = new Document(plainValue(document), {
+    aliasDuplicateObjects: false,
+    customTags: [WRITTEN_NUMBER],
+  });
+  yaml.commentBefore = ` Converted from ${file}, a file of the old Go gateway, with --legacy-hash ${options.legacyHash}.`;
+  for (const line of yaml.toString({ lineWidth: 0 }).trimEnd().split("\n")) print(line);
   return 0;
 }
+
+function plainValue(node: ConfigNode): unknown {
+  switch (node.kind) {
+    case "nothing":
+      return null;
+    case "text":
+      return node.plain && /^[-+]?\d[\w.]*$/.test(node.text) ? new WrittenNumber(node.text) : node.text;
+    case "list":
+      return node.items.map(plainValue);
+    case "map":
+      return Object.fromEntries([...node.entries].map(([key, entry]) => [key, plainValue(entry.value)]));
+  }
+}
+
+/** What stands in a file without quotes as numbers do; 0x10, 010 and 1.0 would be spelled otherwise after a conversion. */
+class WrittenNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Writes them without quotes, and without a tag, which is what `default` means. */
+const WRITTEN_NUMBER: ScalarTag = {
+  tag: "!number",
+  default: true,
+  identify: (value) => value instanceof WrittenNumber,
+  resolve: (text) => new WrittenNumber(text),
+  stringify: ({ value }) => (value as WrittenNumber).text,
+};

@@ -1,20 +1,49 @@
 /** `explain`: what every route does with a series, by the code that routes real traffic. */
-import type { Config } from "../config/config.ts";
-import { compileRoute, type Route, type RouteDecision } from "../route/decide.ts";
-import { checkAtDoor, type RefusalReason } from "../route/door.ts";
-import { labelPairs, labelText } from "../route/labelText.ts";
-import { TaskLabel } from "../route/taskLabel.ts";
+import type { Config, RouteConfig } from "../config/config.ts";
+import { Decider, type RouteDecision, type RouteWitness, type TellRule } from "../route/decide.ts";
+import type { RefusalReason } from "../route/door.ts";
+import { labelPairs } from "../route/labelText.ts";
+import type { Placed } from "../route/place.ts";
+import type { DropReason, UnroutedReason } from "../route/tally.ts";
+import type { Tenant } from "../route/tenants.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
 import { scanRequest, type SeriesScan } from "../wire/scan.ts";
-import { spliced } from "../wire/splice.ts";
+import { type Splice, spliced } from "../wire/splice.ts";
+import { describeExplanation } from "./explainText.ts";
+import { recorder, type RuleStep } from "./ruleSteps.ts";
 import { type Labels, readSeriesLines } from "./seriesLines.ts";
 import { parseSeriesText } from "./seriesText.ts";
 
-/** What one route does with a series; the names are those of `--json`. */
-interface RouteExplanation {
+// The names here are those of --json. What is empty is left out.
+
+export type Explanation = { readonly refused: RefusalReason } | OfferedExplanation;
+
+export interface OfferedExplanation {
+  /** Why no route has it. */
+  readonly dropped?: UnroutedReason;
+  /** What the global rules did. */
+  readonly relabel_configs?: readonly RuleStep[];
+  readonly routes: readonly RouteExplanation[];
+}
+
+/** What one route does with a series: it is not selected, or dropped, or leaves for an upstream. */
+export interface RouteExplanation extends RouteSteps, Partial<PlacedExplanation> {
   readonly route: string;
+  readonly selected?: false;
+  readonly dropped?: DropReason;
   /** As they leave for the upstream, task label included. */
-  readonly labels: Labels;
+  readonly labels?: Labels;
+}
+
+/** The labels after its stages. */
+export interface RouteSteps {
+  readonly tenant_label?: Labels;
+  readonly relabel_configs?: readonly RuleStep[];
+  readonly write_relabel_configs?: readonly RuleStep[];
+}
+
+/** Where a route places a series. */
+export interface PlacedExplanation {
   /** Stage 1's key and task; absent in a route without tasks. */
   readonly key?: number;
   readonly task?: number;
@@ -24,53 +53,113 @@ interface RouteExplanation {
   readonly upstreams: readonly string[];
 }
 
-export type Explanation =
-  { readonly refused: RefusalReason } | { readonly routes: readonly RouteExplanation[] };
-
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 
 /** Explains series under one configuration. */
 export class Explainer {
   readonly #config: Config;
-  readonly #routes: readonly Route[];
+  readonly #decider: Decider;
 
   constructor(config: Config) {
     this.#config = config;
-    this.#routes = config.routes.map(({ route }) => compileRoute(route));
+    const routes = config.routes.map(({ route }) => route);
+    this.#decider = new Decider(config.relabel, routes, config.limits);
   }
 
-  explain(labels: Labels): Explanation {
+  /** @param tenant what the request's header says, to the routes that look at it */
+  explain(labels: Labels, tenant: string | null = null): Explanation {
     // Text that is no Unicode cannot be sent as UTF-8.
     if (labels.flat().some((text) => LONE_SURROGATE.test(text))) return { refused: "invalid_utf8" };
     const request = encodeLabelSet(labels.flat().map((text) => encoder.encode(text)));
-    return withSeries(request, this.#config.limits.maxLabels, (series) => {
-      const refused = checkAtDoor(series, this.#config.limits);
-      if (refused !== null) return { refused };
-      return { routes: this.#routes.map((route) => this.#explainRoute(route, series)) };
+    return withSeries(request, this.#config.limits.maxLabels, (series) => this.#explain(series, tenant));
+  }
+
+  #explain(series: SeriesScan, text: string | null): Explanation {
+    const { relabel, routes } = this.#config;
+    const globalSteps: RuleStep[] = [];
+    const notes = routes.map((route) => new RouteNotes(route));
+    const tenant: Tenant | null = text === null || text === "" ? null : { text, header: text };
+    const tenants = routes.map(() => tenant);
+    const decision = this.#decider.decide(series, tenants, {
+      globalRules: recorder(relabel, globalSteps),
+      routes: notes,
     });
+    if (decision.kind === "refused") return { refused: decision.reason };
+    const steps = globalSteps.length === 0 ? {} : { relabel_configs: globalSteps };
+    if (decision.kind === "dropped") return { dropped: "relabel_configs", ...steps, routes: [] };
+    const explained = decision.routes.map((each, index) => ({
+      route: routes[index]?.route.name ?? "",
+      ...notes[index]?.steps,
+      ...this.#explainRoute(each, routes[index], series),
+    }));
+    const isUnrouted = decision.routes.every(({ kind }) => kind === "not_selected");
+    return { ...(isUnrouted ? { dropped: "no_route" } : {}), ...steps, routes: explained };
   }
 
-  #explainRoute(route: Route, series: SeriesScan): RouteExplanation {
-    const decision = route.decide(series);
-    const stage1 =
-      decision.key === null || decision.task === null ? {} : { key: decision.key, task: decision.task };
+  #explainRoute(decision: RouteDecision, config: RouteConfig | undefined, series: SeriesScan): Omit<RouteExplanation, "route"> {
+    switch (decision.kind) {
+      case "not_selected":
+        return { selected: false };
+      case "dropped":
+        return {
+          dropped: decision.reason,
+          ...(decision.placed === null ? {} : explainPlaced(decision.placed, config)),
+        };
+      case "sent":
+        return {
+          labels: this.#forwardedLabels(series, decision.splice),
+          ...explainPlaced(decision.placed, config),
+        };
+    }
+  }
+
+  #forwardedLabels(series: SeriesScan, splice: Splice): Labels {
+    const message = spliced(series.bytes.subarray(series.start, series.end), splice);
+    // Rules can make as many labels as senders, and two are the gateway's own.
+    return withSeries(seriesRequest(message), this.#config.limits.maxLabels + 2, labelPairs);
+  }
+}
+
+function explainPlaced(
+  { key, task, placementKey, slot }: Placed,
+  config: RouteConfig | undefined,
+): PlacedExplanation {
+  return {
+    ...(key === null || task === null ? {} : { key, task }),
+    placement_key: placementKey,
+    slots: [slot],
+    upstreams: [config?.route.upstreams[slot]?.name ?? ""],
+  };
+}
+
+/** Notes what a route's rules do. */
+class RouteNotes implements RouteWitness {
+  readonly rules: TellRule;
+  readonly #route: RouteConfig["route"];
+  readonly #steps: RuleStep[] = [];
+  readonly #upstreamSteps: RuleStep[] = [];
+  #tenantLabel: Labels | null = null;
+
+  constructor({ route }: RouteConfig) {
+    this.#route = route;
+    this.rules = recorder(route.relabel, this.#steps);
+  }
+
+  tenantLabel(labels: Labels): void {
+    this.#tenantLabel = labels;
+  }
+
+  upstreamRules(slot: number): TellRule {
+    return recorder(this.#route.upstreams[slot]?.writeRelabel ?? this.#route.relabel, this.#upstreamSteps);
+  }
+
+  get steps(): RouteSteps {
     return {
-      route: route.options.name,
-      labels: this.#forwardedLabels(route, series, decision),
-      ...stage1,
-      placement_key: decision.placementKey,
-      slots: [decision.slot],
-      upstreams: [route.options.upstreams[decision.slot] ?? ""],
+      ...(this.#tenantLabel === null ? {} : { tenant_label: this.#tenantLabel }),
+      ...(this.#steps.length === 0 ? {} : { relabel_configs: this.#steps }),
+      ...(this.#upstreamSteps.length === 0 ? {} : { write_relabel_configs: this.#upstreamSteps }),
     };
-  }
-
-  #forwardedLabels(route: Route, series: SeriesScan, { task }: RouteDecision): Labels {
-    const { tasks } = route.options;
-    if (tasks === null || task === null) return labelPairs(series);
-    const message = series.bytes.subarray(series.start, series.end);
-    const labelled = spliced(message, new TaskLabel(tasks.label).splice(series, task));
-    return withSeries(seriesRequest(labelled), this.#config.limits.maxLabels + 1, labelPairs);
   }
 }
 
@@ -91,17 +180,22 @@ function withSeries<Result>(
   return result.value;
 }
 
+export interface ExplainOptions {
+  /** What the request's header says, to the routes that look at it. */
+  readonly tenant: string | null;
+}
+
 /** Explains a series given as text, for a person. Answers the exit code. */
 export function explainText(
   config: Config,
   text: string,
-  json: boolean,
+  { tenant, json }: ExplainOptions & { readonly json: boolean },
   print: (line: string) => void,
 ): number {
   const labels = parseSeriesText(text);
-  const explanation = new Explainer(config).explain(labels);
+  const explanation = new Explainer(config).explain(labels, tenant);
   if (json) print(JSON.stringify(explanation));
-  else describe(labels, explanation).forEach(print);
+  else describeExplanation(labels, explanation).forEach(print);
   return 0;
 }
 
@@ -113,27 +207,12 @@ export function explainText(
 export async function explainFile(
   config: Config,
   file: string,
+  { tenant }: ExplainOptions,
   print: (line: string) => void,
 ): Promise<number> {
   const explainer = new Explainer(config);
-  for await (const labels of readSeriesLines(file)) print(JSON.stringify(explainer.explain(labels)));
+  for await (const labels of readSeriesLines(file)) {
+    print(JSON.stringify(explainer.explain(labels, tenant)));
+  }
   return 0;
-}
-
-function describe(labels: Labels, explanation: Explanation): string[] {
-  const series = labelText(labels);
-  if ("refused" in explanation) return [`${series} is refused as it comes in: ${explanation.refused}`];
-  return [
-    series,
-    ...explanation.routes.flatMap((route) => [
-      `  route ${route.route}`,
-      ...(route.task === undefined
-        ? []
-        : [`    key            ${route.key ?? ""}`, `    task           ${route.task}`]),
-      `    placement key  ${route.placement_key}`,
-      `    slot           ${route.slots.join(", ")}`,
-      `    upstream       ${route.upstreams.join(", ")}`,
-      `    forwarded as   ${labelText(route.labels)}`,
-    ]),
-  ];
 }

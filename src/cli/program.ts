@@ -1,9 +1,10 @@
 /** The command line. */
 import { Command, CommanderError, Option } from "commander";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { LegacyHash } from "../config/legacy.ts";
 import type { Config } from "../config/config.ts";
+import { faultOf } from "../relabel/rules.ts";
 import { VERSION } from "../version.ts";
 import { check } from "./check.ts";
 import { convert } from "./convert.ts";
@@ -54,34 +55,35 @@ export async function run(argv: readonly string[]): Promise<number> {
         legacyHash: LegacyHash;
         logLevel: string;
       }) => {
-        code = await serve(config, { legacyHash, logLevel });
+        code = await serve(config, { ...loadOptions(legacyHash), logLevel });
       },
     );
   configured(command("check", "print every problem of a configuration, and what it means")).action(
     ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
-      code = check(config, { legacyHash }, print);
+      code = check(config, loadOptions(legacyHash), print);
     },
   );
   configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(
     ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
-      code = convert(config, { legacyHash }, print, printError);
+      code = convert(config, loadOptions(legacyHash), print, printError);
     },
   );
   configured(command("explain", "print where a series goes, and why"))
     .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
     .option("--input <file>", 'explain one {"labels":[["__name__","up"],...]} a line; prints JSON')
+    .option("--tenant <name>", "what the request's header says, to routes that look at it")
     .option("--json", "print one JSON line for each series", false)
-    .action(
-      async (
-        series: string | undefined,
-        options: { config: string; legacyHash: LegacyHash; input?: string; json: boolean },
-      ) => {
-        code = await explain(series, options);
-      },
-    );
+    .action(async (series: string | undefined, options: ExplainCommand) => {
+      code = await explain(series, options);
+    });
   command("relabel", "print what relabel rules do to a series")
     .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
     .requiredOption("--rules <file>", "a list of relabel_config in YAML, or a document with relabel_configs")
+    .addOption(
+      new Option("--dialect <dialect>", "whose reading the rules have")
+        .choices(["prometheus", "victoriametrics"])
+        .default("prometheus"),
+    )
     .option("--input <file>", 'relabel one {"labels":[["__name__","up"],...]} a line')
     .option("--json", "print one JSON line for each series", false)
     .action(async (series: string | undefined, options: RelabelOptions) => {
@@ -132,20 +134,24 @@ function configured(command: Command): Command {
     );
 }
 
+interface ExplainCommand {
+  readonly config: string;
+  readonly legacyHash: LegacyHash;
+  readonly input?: string;
+  readonly tenant?: string;
+  readonly json: boolean;
+}
+
 async function explain(
   series: string | undefined,
-  {
-    config: file,
-    legacyHash,
-    input,
-    json,
-  }: { config: string; legacyHash: LegacyHash; input?: string; json: boolean },
+  { config: file, legacyHash, input, tenant: named, json }: ExplainCommand,
 ): Promise<number> {
   if (!hasOneSource("explain", series, input)) return 2;
+  const tenant = named ?? null;
   const config = loadOrPrint(file, legacyHash);
   if (config === null) return 1;
-  if (input !== undefined) return explainFile(config, input, print);
-  return explainText(config, series ?? "", json, print);
+  if (input !== undefined) return explainFile(config, input, { tenant }, print);
+  return explainText(config, series ?? "", { tenant, json }, print);
 }
 
 /** Whether there is one of the two; says so when not. */
@@ -155,8 +161,12 @@ function hasOneSource(command: string, series: string | undefined, input: string
   return one;
 }
 
+function loadOptions(legacyHash: LegacyHash): LoadOptions {
+  return { legacyHash, checkRule: faultOf };
+}
+
 function loadOrPrint(file: string, legacyHash: LegacyHash): Config | null {
-  const { config, problems } = loadConfig(file, { legacyHash });
+  const { config, problems } = loadConfig(file, loadOptions(legacyHash));
   if (config === null)
     problems.forEach((problem) => {
       printError(formatProblem(problem));

@@ -9,6 +9,7 @@ import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { ListenAddress } from "../receive/options.ts";
+import { faultOf } from "../relabel/rules.ts";
 import { VERSION } from "../version.ts";
 import { NodeChild } from "./childProcess.ts";
 import { runDemo } from "./demo.ts";
@@ -50,7 +51,10 @@ const KILL_AFTER_MS = 5_000;
  * @returns exit code: 0 when it was asked to end, else 1; no process is left running either way
  */
 export async function start(options: StartOptions): Promise<number> {
-  const { config, problems } = loadConfig(options.configFile, { legacyHash: "jump" });
+  const { config, problems } = loadConfig(options.configFile, {
+    legacyHash: "jump",
+    checkRule: faultOf,
+  });
   for (const problem of problems) options.complain(formatProblem(problem));
   if (config === null) return 1;
   const receivers = receiversOf(config);

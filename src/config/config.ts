@@ -1,6 +1,7 @@
 /** The configuration as the stages take it: checked, complete, frozen. */
 import type { DeliveryOptions, UpstreamOptions } from "../deliver/options.ts";
 import type { BodyLimits, ListenAddress } from "../receive/options.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
 import type { DecisionTableLimits, LabelLimits, RouteOptions } from "../route/options.ts";
 
 export interface RouteConfig {
@@ -22,5 +23,7 @@ export interface Config {
   readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
   readonly decisionTable: DecisionTableLimits;
   readonly shutdown: ShutdownOptions;
+  /** Applied before all routes. */
+  readonly relabel: RelabelRuleList;
   readonly routes: readonly RouteConfig[];
 }

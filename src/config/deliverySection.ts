@@ -12,7 +12,10 @@ const MAX_INTEGER = 2 ** 31 - 1;
  */
 const MAX_LANES = 64;
 
-export function readDelivery(section: Section): DeliveryOptions {
+/** All but what the route says elsewhere. */
+type DeliverySection = Omit<DeliveryOptions, "tenantHeader">;
+
+export function readDelivery(section: Section): DeliverySection {
   const remoteTimeoutMs = section.optional("remote_timeout", duration({ min: 1 }), 30_000);
   const queue = section.section("queue_config", readQueue);
   const breaker = section.section("breaker", (breaker) => ({
@@ -34,7 +37,7 @@ export function readDelivery(section: Section): DeliveryOptions {
   return { remoteTimeoutMs, ...queue, retryOn, breaker, deliveryDeadlineMs };
 }
 
-type QueueSection = Omit<DeliveryOptions, "remoteTimeoutMs" | "retryOn" | "breaker" | "deliveryDeadlineMs">;
+type QueueSection = Omit<DeliverySection, "remoteTimeoutMs" | "retryOn" | "breaker" | "deliveryDeadlineMs">;
 
 function readQueue(queue: Section): QueueSection {
   const lanes = queue.optional("lanes", integer({ min: 1, max: MAX_LANES }), 1);

@@ -1,6 +1,6 @@
-/** `headers` of an upstream: names and values that HTTP takes, and none that the gateway sets itself. */
+/** Headers that a configuration names: names and values that HTTP takes, and none that the gateway sets itself. */
 import { shownText } from "./node.ts";
-import { wrong } from "./scalars.ts";
+import { text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 
@@ -29,6 +29,7 @@ const RESERVED = new Set([
   "x-prometheus-remote-write-version",
 ]);
 
+const NAME = "a header name of letters, digits and dashes";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Whether HTTP takes the text as a header's name, or as an authorization scheme. */
@@ -41,15 +42,32 @@ export function isHeaderValue(written: string): boolean {
   return /^[\t\x20-\x7e]*$/.test(written);
 }
 
-export const httpHeaders: Reader<Readonly<Record<string, string>>> = sectionOf(readHeaders);
+/** The name of a header that carries a tenant, in lower case. */
+export const tenantHeader: Reader<string> = (node, problems) => {
+  const header = text(node, problems);
+  if (header === null) return null;
+  const lower = header.toLowerCase();
+  if (lower === "authorization") return wrong(node, problems, "a header that holds no credentials");
+  if (RESERVED.has(lower)) return wrong(node, problems, "a header that HTTP and remote write leave free");
+  return isToken(header) ? lower : wrong(node, problems, NAME);
+};
 
-function readHeaders(section: Section): Readonly<Record<string, string>> {
+/**
+ * A reader of an upstream's `headers`.
+ *
+ * @param passed the header, in lower case, in which the upstream gets the tenant; null for none
+ */
+export function httpHeaders(passed: string | null): Reader<Readonly<Record<string, string>>> {
+  return sectionOf((section) => readHeaders(section, passed));
+}
+
+function readHeaders(section: Section, passed: string | null): Readonly<Record<string, string>> {
   const headers = new Map<string, string>();
   const lines = new Map<string, number>();
   for (const [header, { key, value }] of section.entries()) {
     const lower = header.toLowerCase();
     const earlier = lines.get(lower);
-    const refusal = refuseName(header);
+    const refusal = refuseName(header, passed);
     if (refusal !== null) section.problems.error(key, refusal);
     else if (earlier !== undefined) {
       section.problems.error(
@@ -62,13 +80,13 @@ function readHeaders(section: Section): Readonly<Record<string, string>> {
   return Object.fromEntries(headers);
 }
 
-function refuseName(header: string): string | null {
+function refuseName(header: string, passed: string | null): string | null {
   const lower = header.toLowerCase();
   if (lower === "authorization") return "want basic_auth or authorization of the upstream for this header";
   if (RESERVED.has(lower)) return "want headers that the gateway does not set itself; this one is reserved";
-  return isToken(header)
-    ? null
-    : `want a header name of letters, digits and dashes; got ${shownText(header)}`;
+  if (lower === passed)
+    return "want other headers than the tenant's, which the route passes on (tenant.pass)";
+  return isToken(header) ? null : `want ${NAME}; got ${shownText(header)}`;
 }
 
 /** Values may be secrets: none is shown. */

@@ -13,7 +13,7 @@ import { listOf, setOf, someOf } from "./lists.ts";
 import { listNode, mapNode, numberNode, textNode } from "./node.ts";
 import type { ConfigNode, MapNode } from "./node.ts";
 import type { Place, ProblemList } from "./problem.ts";
-import { integer, text, wrong } from "./scalars.ts";
+import { integer, text } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 
@@ -22,10 +22,19 @@ export type LegacyHash = "jump" | "hashmod";
 
 /** `router_rule` stands in the old gateway's examples, though its code never took it. */
 const LEGACY_KEYS = ["router_rules", "router_rule", "global"];
-const NATIVE_KEYS = ["listen", "limits", "shutdown", "routes"];
+const NATIVE_KEYS = ["listen", "limits", "memory", "shutdown", "relabel_configs", "routes"];
 
 const TASK_LABEL = "stream_task_id";
 const NO_LABELS: readonly string[] = [];
+const CHANGING_ACTIONS = [
+  "replace",
+  "hashmod",
+  "labelmap",
+  "labeldrop",
+  "labelkeep",
+  "lowercase",
+  "uppercase",
+];
 
 export function isLegacy(top: MapNode): boolean {
   return LEGACY_KEYS.some((key) => top.entries.has(key)) && !NATIVE_KEYS.some((key) => top.entries.has(key));
@@ -96,7 +105,7 @@ class RuleConverter {
 
   #rule(rule: Section): ConvertedRule | null {
     const routerName = rule.optional("router_name", text, "");
-    refuseRelabelling(rule);
+    const relabel = convertRelabelling(rule);
     const hashLabels = rule.section("hash_labels", readHashLabels);
     const upstreams = rule.section("upstreams", (section) => this.#upstreams.convert(section));
     if (upstreams === null) return null;
@@ -105,7 +114,7 @@ class RuleConverter {
     if (upstreams.length === 1) warnOfSingle(rule);
     const list = listNode(upstreams, rule.placeOf("upstreams"));
     const keyFormat = textNode("flat", rule.place);
-    const route = mapNode({ name, key_format: keyFormat, ...keys, upstreams: list }, rule.place);
+    const route = mapNode({ name, ...relabel, key_format: keyFormat, ...keys, upstreams: list }, rule.place);
     return { name: routerName, place: rule.place, route };
   }
 
@@ -159,17 +168,24 @@ function warnOfSingle(rule: Section): void {
   );
 }
 
-/** Without its rules a route would get series that it never got. */
-function refuseRelabelling(rule: Section): void {
+/**
+ * Rules are taken as they are. The old gateway ran them to select series, which it then sent as they had come; here a rule
+ * that changes labels changes what is sent.
+ */
+function convertRelabelling(rule: Section): Record<string, ConfigNode> {
   const rules = rule.node("metric_relabel_configs");
-  if (rules === null) return;
-  if (rules.kind !== "list") {
-    wrong(rules, rule.problems, "a list of relabel rules");
-    return;
+  if (rules === null) return {};
+  for (const [index, node] of (rules.kind === "list" ? rules.items : []).entries()) {
+    const action = actionOf(node);
+    if (!CHANGING_ACTIONS.includes(action)) continue;
+    const message = `rule ${index + 1}: applied: ${action} changes labels before they are hashed and sent; in the old gateway only the rules behind it saw that`;
+    rule.problems.warning(node.place, message);
   }
-  for (const { place } of rules.items) {
-    const message =
-      "this version runs no relabel rules, and without this one the route would get other series; remove it if that is right";
-    rule.problems.error(place, message);
-  }
+  return { relabel_configs: rules };
+}
+
+function actionOf(rule: ConfigNode): string {
+  const action = rule.kind === "map" ? rule.entries.get("action")?.value : null;
+  if (action === undefined) return "replace";
+  return action?.kind === "text" ? action.text.toLowerCase() : "";
 }

@@ -1,11 +1,11 @@
 /** A configuration file, native or of the old Go gateway, to a frozen Config and all that is to be said about it. */
 import { dirname, resolve } from "node:path";
+import type { RelabelCheck } from "../relabel/options.ts";
 import type { Config } from "./config.ts";
 import { readDocument } from "./document.ts";
 import { convertLegacy, isLegacy } from "./legacy.ts";
 import type { LegacyHash } from "./legacy.ts";
 import { readNative } from "./native.ts";
-import { plainValue } from "./node.ts";
 import type { MapNode } from "./node.ts";
 import { ProblemList } from "./problem.ts";
 import type { Problem } from "./problem.ts";
@@ -15,6 +15,8 @@ import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
 export interface LoadOptions {
   /** How a file of the old gateway picks tasks and upstreams; without effect on native files. */
   readonly legacyHash: LegacyHash;
+  /** What says whether the fields of a relabel rule go together: faultOf() of the stage that runs them. */
+  readonly checkRule: RelabelCheck;
 }
 
 export interface LoadedConfig {
@@ -28,8 +30,8 @@ export interface LoadedConfig {
 
 export interface ConvertedConfig {
   readonly origin: LoadedConfig["origin"];
-  /** The native document as plain values; null for native files and for those with errors. */
-  readonly values: unknown;
+  /** The native document; null for native files and for those with errors. */
+  readonly document: MapNode | null;
   readonly problems: readonly Problem[];
 }
 
@@ -42,8 +44,8 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
 /** Reads a file of the old gateway as the native document that stands for it. */
 export function convertConfig(file: string, options: LoadOptions): ConvertedConfig {
   const { origin, document, config, problems } = understandFile(file, options);
-  const converted = origin === "legacy" && config !== null && document !== null;
-  return { origin, values: converted ? plainValue(document) : null, problems };
+  const isConverted = origin === "legacy" && config !== null;
+  return { origin, document: isConverted ? document : null, problems };
 }
 
 /**
@@ -75,7 +77,8 @@ function understand(text: string, file: string, options: LoadOptions): Understoo
   const origin = top !== null && isLegacy(top) ? "legacy" : "native";
   const document =
     top === null || origin === "native" ? top : convertLegacy(top, options.legacyHash, problems);
-  const config = document === null ? null : readNative(document, dirname(resolve(file)), problems);
+  const folder = dirname(resolve(file));
+  const config = document === null ? null : readNative(document, folder, options.checkRule, problems);
   return {
     origin,
     document,
@@ -84,7 +87,7 @@ function understand(text: string, file: string, options: LoadOptions): Understoo
   };
 }
 
-/** Freezes what config/ has made: plain objects, arrays, and urls, whose own parts are private. */
+/** Freezes what config/ has made: plain objects and arrays. Urls and maps are read only by their types. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.values(value).forEach(deepFreeze);

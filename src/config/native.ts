@@ -1,10 +1,12 @@
 /** A native configuration document to the options of the stages. The defaults of everything outside routes live here. */
+import type { RelabelCheck } from "../relabel/options.ts";
 import type { Config, ShutdownOptions } from "./config.ts";
 import { listenAddress } from "./listenAddress.ts";
 import { readMemory } from "./memorySection.ts";
 import type { MapNode } from "./node.ts";
 import type { ProblemList } from "./problem.ts";
 import { RouteReader } from "./routeSection.ts";
+import { RuleReader } from "./ruleReader.ts";
 import { listOf, someOf } from "./lists.ts";
 import { integer } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
@@ -18,21 +20,28 @@ const SIZE_LIMIT = { min: 1, max: 256 * MIB, because: "more would not fit into t
 /**
  * Reads a document.
  *
- * @param folder where relative paths of secrets start
+ * @param folder    where relative paths of secrets start
+ * @param checkRule what says whether the fields of a relabel rule go together
  * @returns of use only when `problems` has no errors
  */
-export function readNative(document: MapNode, folder: string, problems: ProblemList): Config | null {
-  return sectionOf((top) => readTop(top, folder))(document, problems);
+export function readNative(
+  document: MapNode,
+  folder: string,
+  checkRule: RelabelCheck,
+  problems: ProblemList,
+): Config | null {
+  return sectionOf((top) => readTop(top, folder, new RuleReader(checkRule)))(document, problems);
 }
 
-function readTop(top: Section, folder: string): Config {
-  const routes = new RouteReader(folder);
+function readTop(top: Section, folder: string, rules: RuleReader): Config {
+  const routes = new RouteReader(folder, rules);
   const list = someOf(listOf(routes.read, "routes"), "routes");
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
     limits: top.section("limits", readLimits),
     decisionTable: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
+    relabel: rules.read(top, "relabel_configs", "prometheus"),
     routes: top.required("routes", list, "a list of routes") ?? [],
   };
 }

@@ -85,17 +85,3 @@ export function mapNode(values: Readonly<Record<string, ConfigNode>>, place: Pla
   const entries = Object.entries(values).map(([key, value]) => [key, { key: value.place, value }] as const);
   return { kind: "map", place, entries: new Map(entries) };
 }
-
-/** A tree of the functions above as plain values, for writing it as YAML. */
-export function plainValue(node: ConfigNode): unknown {
-  switch (node.kind) {
-    case "nothing":
-      return null;
-    case "text":
-      return node.plain ? Number(node.text) : node.text;
-    case "list":
-      return node.items.map(plainValue);
-    case "map":
-      return Object.fromEntries([...node.entries].map(([key, entry]) => [key, plainValue(entry.value)]));
-  }
-}

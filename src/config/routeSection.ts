@@ -1,14 +1,19 @@
-/** `routes[]`: what a route is called, how it keys series, and where they go. */
+/** `routes[]`: what a route is called, which series it takes, how it keys them, and where they go. */
 import type { KeyFormat, KeyRule } from "../hash/keyRule.ts";
 import type { PlacementKey, PlacementOptions, TaskOptions } from "../route/options.ts";
 import type { RouteConfig } from "./config.ts";
 import { readDelivery } from "./deliverySection.ts";
+import type { ConfigNode } from "./node.ts";
 import type { Place } from "./problem.ts";
 import { listOf, setOf, someOf } from "./lists.ts";
-import { integer, name, oneOf, text, wrong } from "./scalars.ts";
+import { warnOfOverwritten } from "./ruleReader.ts";
+import type { RuleReader } from "./ruleReader.ts";
+import { flag, integer, name, oneOf, ownLabel, text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
+import { readTenant } from "./tenantSection.ts";
 import { UpstreamReader } from "./upstreamSection.ts";
+import type { RouteUpstream, UpstreamContext } from "./upstreamSection.ts";
 
 const MAX_BUCKETS = 2 ** 31 - 1;
 
@@ -17,13 +22,17 @@ const LABEL_NAMES = setOf(text, "label names");
 const NO_NAMES: readonly string[] = [];
 const SOME_LABEL_NAMES = someOf(LABEL_NAMES, "label names");
 
-/** Reads the routes of one file; it remembers their names, which must differ. */
+/** Reads the routes of one file; it remembers their names, which must differ, and which of them leaves nothing to others. */
 export class RouteReader {
   readonly #upstreams: UpstreamReader;
+  readonly #rules: RuleReader;
   readonly #names = new Map<string, Place>();
+  /** Where the first route that keeps all series says that it is final. */
+  #takesAll: Place | null = null;
 
-  constructor(folder: string) {
-    this.#upstreams = new UpstreamReader(folder);
+  constructor(folder: string, rules: RuleReader) {
+    this.#rules = rules;
+    this.#upstreams = new UpstreamReader(folder, rules);
   }
 
   readonly read: Reader<RouteConfig> = (node, problems) =>
@@ -32,6 +41,10 @@ export class RouteReader {
   #route(route: Section): RouteConfig {
     const routeName = route.required("name", name, "a name for the route") ?? "";
     this.#checkNew(routeName, route);
+    const dialect = route.optional("relabel_dialect", oneOf("prometheus", "victoriametrics"), "prometheus");
+    const rulesKey = keyOfRules(route);
+    const relabel = this.#rules.read(route, rulesKey, dialect);
+    const final = this.#readFinal(route, route.node(rulesKey));
     const keyFormat = route.optional("key_format", oneOf("pairs", "flat"), "pairs");
     const tasks = route.optional("tasks", sectionOf(readTasks), null);
     // Elsewhere an empty key means the default; here it could as well be meant as tasks with theirs.
@@ -42,25 +55,42 @@ export class RouteReader {
     const placement = route.section("placement", (section) => {
       return readPlacement(section, { keyFormat, tasks, hasTasks: route.has("tasks") });
     });
-    const upstreams = this.#readUpstreams(route);
+    if (tasks !== null) warnOfOverwritten(route, rulesKey, relabel, tasks.label);
+    const tenant = route.section("tenant", (section) => readTenant(section, tasks?.label ?? null));
+    const tenantHeader = tenant.pass ? tenant.header : null;
+    const upstreams = this.#readUpstreams(route, { dialect, tenantHeader });
     warnOfIdleSlots(route, tasks, placement, upstreams.length);
     const delivery = route.section("delivery", readDelivery);
     return {
       route: {
         name: routeName,
+        tenant,
+        relabel,
+        final,
         keyFormat,
         tasks,
         placement,
-        upstreams: upstreams.map((upstream) => upstream.name),
+        upstreams: upstreams.map(({ options, writeRelabel }) => ({ name: options.name, writeRelabel })),
       },
-      upstreams,
-      delivery,
+      upstreams: upstreams.map(({ options }) => options),
+      delivery: { ...delivery, tenantHeader },
     };
   }
 
-  #readUpstreams(route: Section): RouteConfig["upstreams"] {
-    const list = someOf(listOf(this.#upstreams.readerForRoute(), "upstreams"), "upstreams");
+  #readUpstreams(route: Section, context: UpstreamContext): readonly RouteUpstream[] {
+    const list = someOf(listOf(this.#upstreams.readerForRoute(context), "upstreams"), "upstreams");
     return route.required("upstreams", list, "a list of upstreams") ?? [];
+  }
+
+  #readFinal(route: Section, rules: ConfigNode | null): boolean {
+    if (this.#takesAll !== null) {
+      const message = "no series goes to the routes behind this one, since it has no rules and keeps all";
+      route.problems.warning(this.#takesAll, message);
+    }
+    const final = route.optional("final", flag, false);
+    const keepsAll = rules === null || (rules.kind === "list" && rules.items.length === 0);
+    if (final && keepsAll) this.#takesAll ??= route.placeOf("final");
+    return final;
   }
 
   #checkNew(routeName: string, route: Section): void {
@@ -73,9 +103,19 @@ export class RouteReader {
   }
 }
 
+/** Under which of its two names a route has its rules. */
+function keyOfRules(route: Section): string {
+  const [usual, other] = ["relabel_configs", "metric_relabel_configs"] as const;
+  const [hasUsual, hasOther] = [route.has(usual), route.has(other)];
+  if (hasUsual && hasOther) {
+    route.problems.error(route.placeOf(other), `want either ${usual} or ${other}; got both`);
+  }
+  return hasOther && !hasUsual ? other : usual;
+}
+
 function readTasks(tasks: Section): TaskOptions {
   const count = { min: 1, max: MAX_BUCKETS, because: "the most that jump hash can number" };
-  const label = tasks.optional("label", taskLabel, "stream_task_id");
+  const label = tasks.optional("label", ownLabel, "stream_task_id");
   return {
     count: tasks.optional("count", integer(count), 128),
     label,
@@ -83,15 +123,6 @@ function readTasks(tasks: Section): TaskOptions {
     key: readTaskKey(tasks, label),
   };
 }
-
-const taskLabel: Reader<string> = (node, problems) => {
-  const label = text(node, problems);
-  if (label === null) return null;
-  if (label === "__name__")
-    return wrong(node, problems, "a label of its own, since __name__ is the metric's name");
-  if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) return label;
-  return wrong(node, problems, "a label name of letters, digits and _, not beginning with a digit");
-};
 
 /** An empty `by` is its default, the whole label set. */
 function readTaskKey(tasks: Section, label: string): KeyRule {

@@ -36,6 +36,16 @@ export const name: Reader<string> = (node, problems) => {
   );
 };
 
+/** A label that the gateway sets itself. */
+export const ownLabel: Reader<string> = (node, problems) => {
+  const label = text(node, problems);
+  if (label === null) return null;
+  if (label === "__name__")
+    return wrong(node, problems, "a label of its own, since __name__ is the metric's name");
+  if (/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) return label;
+  return wrong(node, problems, "a label name of letters, digits and _, not beginning with a digit");
+};
+
 export const flag: Reader<boolean> = (node, problems) => {
   if (node.kind === "text" && node.plain && /^(true|false)$/i.test(node.text))
     return /^true$/i.test(node.text);

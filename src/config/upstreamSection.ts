@@ -1,36 +1,59 @@
-/** `routes[].upstreams[]`: names, urls, headers. Credentials are in authSection.ts, certificates in tlsSection.ts. */
+/**
+ * `routes[].upstreams[]`: names, urls, headers, rules. Credentials are in authSection.ts, certificates in tlsSection.ts.
+ */
 import type { UpstreamOptions } from "../deliver/options.ts";
+import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
 import { readAuth } from "./authSection.ts";
 import { httpHeaders } from "./httpHeaders.ts";
 import type { ConfigNode } from "./node.ts";
 import { shownText } from "./node.ts";
 import type { Place, ProblemList } from "./problem.ts";
+import type { RuleReader } from "./ruleReader.ts";
 import { name, text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTls } from "./tlsSection.ts";
 
+export interface RouteUpstream {
+  readonly options: UpstreamOptions;
+  readonly writeRelabel: RelabelRuleList;
+}
+
+/** What upstreams need to know of their route. */
+export interface UpstreamContext {
+  readonly dialect: RelabelDialect;
+  /** The header, in lower case, in which upstreams get the tenant; null for none. */
+  readonly tenantHeader: string | null;
+}
+
 /** Reads the upstreams of one file; it remembers which name has which url, since a name has one in the whole file. */
 export class UpstreamReader {
   readonly #folder: string;
+  readonly #rules: RuleReader;
   readonly #urls = new Map<string, { readonly href: string; readonly place: Place }>();
 
-  constructor(folder: string) {
+  constructor(folder: string, rules: RuleReader) {
     this.#folder = folder;
+    this.#rules = rules;
   }
 
   /** A reader for the upstreams of one route, whose names must differ. */
-  readerForRoute(): Reader<UpstreamOptions> {
+  readerForRoute(context: UpstreamContext): Reader<RouteUpstream> {
     const names = new Map<string, Place>();
-    return sectionOf((upstream) => this.#upstream(upstream, names));
+    return sectionOf((upstream) => this.#upstream(upstream, context, names));
   }
 
-  #upstream(upstream: Section, names: Map<string, Place>): UpstreamOptions | null {
+  #upstream(
+    upstream: Section,
+    { dialect, tenantHeader }: UpstreamContext,
+    names: Map<string, Place>,
+  ): RouteUpstream | null {
     const upstreamName = upstream.required("name", name, "a name for the upstream");
     const url = upstream.required("url", upstreamUrl, "a url as http://vmagent-0:8429/api/v1/write");
     const auth = readAuth(upstream, this.#folder);
-    const headers = upstream.optional("headers", httpHeaders, {});
+    const headers = upstream.optional("headers", httpHeaders(tenantHeader), {});
     const tls = upstream.section("tls_config", (section) => readTls(section, this.#folder));
+    const writeRelabel = this.#rules.read(upstream, "write_relabel_configs", dialect);
     if (upstreamName !== null) checkNew(upstreamName, names, upstream);
     if (upstreamName === null || url === null) return null;
     this.#checkOneUrl(upstreamName, url, upstream);
@@ -40,7 +63,7 @@ export class UpstreamReader {
         "has no effect, since the url is http and not https",
       );
     }
-    return { name: upstreamName, url, auth, headers, tls };
+    return { options: { name: upstreamName, url, auth, headers, tls }, writeRelabel };
   }
 
   #checkOneUrl(upstreamName: string, { href }: URL, upstream: Section): void {

@@ -1,6 +1,5 @@
 /** How evenly tasks spread over the upstreams of a route. */
-import { buildPlacement } from "../hash/placement.ts";
-import type { PlacementAlgorithm } from "../hash/placement.ts";
+import { type BucketAlgorithm, buildBuckets } from "../hash/buckets.ts";
 
 export interface TaskBalance {
   /** Tasks of the fullest slot over the mean of all slots; 1 is even. */
@@ -15,11 +14,11 @@ export interface TaskBalance {
  * @param tasks how many tasks, 1 or more
  * @param slots how many upstreams, 1 or more
  */
-export function taskBalance(tasks: number, algorithm: PlacementAlgorithm, slots: number): TaskBalance {
-  const placement = buildPlacement(algorithm, slots);
+export function taskBalance(tasks: number, algorithm: BucketAlgorithm, slots: number): TaskBalance {
+  const place = buildBuckets(algorithm, slots);
   const counts = new Uint32Array(slots);
   for (let task = 0; task < tasks; task++) {
-    const slot = placement.place(task);
+    const slot = place(task);
     counts[slot] = (counts[slot] ?? 0) + 1;
   }
   const fullest = counts.reduce((most, count) => Math.max(most, count), 0);

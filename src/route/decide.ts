@@ -1,95 +1,244 @@
 /**
- * What becomes of a series: a pure function of the configuration and its label set.
+ * What becomes of a series: a pure function of the configuration, its label set and the request's tenant.
  *
- * Stage 1 gives the label set's key one of the route's tasks, stage 2 gives the task, or a key of its own, one of the
- * route's upstreams. Replicas with the same configuration agree without talking.
+ * The stages, in their order: checks at the door; global rules; then in every route the tenant's label, the route's rules,
+ * checks of what they made, keys, task and slot, the task label, and the rules of the upstream. Routes never see each
+ * other's labels.
  */
-import type { LabelSpans } from "../hash/labelOrder.ts";
-import { compileKey, EMPTY_KEY, type LabelSetKey, NO_KEY_LABEL } from "../hash/labelSetKey.ts";
-import { buildPlacement, type Placement } from "../hash/placement.ts";
-import type { PlacementOptions, RouteOptions, TaskOptions } from "./options.ts";
+import { compareBytewise } from "../relabel/byteOrder.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
+import { type Label, RelabelRules } from "../relabel/rules.ts";
+import type { SeriesScan } from "../wire/scan.ts";
+import { NO_SPLICE, type Splice, spliced } from "../wire/splice.ts";
+import { checkAtDoor, type RefusalReason } from "./door.ts";
+import { labelPairs } from "./labelText.ts";
+import type { LabelLimits, RouteOptions } from "./options.ts";
+import { compilePlacer, type Placed, type Placer } from "./place.ts";
+import { replaceLabels, RewrittenLabels } from "./rewrite.ts";
+import type { DropReason } from "./tally.ts";
+import { TaskLabel } from "./taskLabel.ts";
+import type { Tenant } from "./tenants.ts";
 
-/** Where one route sends a series. */
-export interface RouteDecision {
-  /** Stage 1's key and task; null in a route without tasks. */
-  readonly key: number | null;
-  readonly task: number | null;
-  /** What stage 2 hashed: the task with `key: task`. */
-  readonly placementKey: number;
-  readonly slot: number;
-  /** Whether the series has none of the labels of a `by` key of this route. */
-  readonly missingKeyLabels: boolean;
+export type Decision =
+  /** At the door: the sender is told. */
+  | { readonly kind: "refused"; readonly reason: RefusalReason }
+  /** By a global rule. */
+  | { readonly kind: "dropped" }
+  | { readonly kind: "offered"; readonly routes: readonly RouteDecision[] };
+
+export type RouteDecision =
+  | { readonly kind: "not_selected" }
+  /** After the route had selected it; `placed` once it had an upstream. */
+  | { readonly kind: "dropped"; readonly reason: DropReason; readonly placed: Placed | null }
+  /** It goes to its slot with this change of the message that came in. */
+  | { readonly kind: "sent"; readonly placed: Placed; readonly splice: Splice };
+
+/** Told what rules do, for explanations; null labels mean that the rule dropped the series. Rules count from 0. */
+export interface DecisionWitness {
+  readonly globalRules: TellRule;
+  /** By route. */
+  readonly routes: readonly RouteWitness[];
 }
 
-/** A route, compiled once and frozen. */
-export interface Route {
-  readonly options: RouteOptions;
-  decide(labels: LabelSpans): RouteDecision;
+export interface RouteWitness {
+  readonly rules: TellRule;
+  /** The labels with the tenant's, in a route that has such a label. */
+  tenantLabel(labels: readonly Label[]): void;
+  /** For the rules of the upstream that the series is placed on. */
+  upstreamRules(slot: number): TellRule;
 }
 
-interface Stage {
-  readonly key: number;
-  readonly picked: number;
-  readonly missing: boolean;
-}
+export type TellRule = (rule: number, labels: readonly Label[] | null) => void;
 
-type StageFunction = (labels: LabelSpans, task: number | null) => Stage;
+const METRIC_NAME = "__name__";
+const NOT_SELECTED: RouteDecision = Object.freeze({ kind: "not_selected" });
 
-/** Compiles what a route does with a series that has passed the door. */
-export function compileRoute(options: RouteOptions): Route {
-  const taskOf = options.tasks === null ? null : compileTasks(options.tasks, options);
-  const slotOf = compilePlacement(options.placement, options);
-  return Object.freeze({
-    options,
-    decide(labels: LabelSpans): RouteDecision {
-      const stage1 = taskOf === null ? null : taskOf(labels, null);
-      const stage2 = slotOf(labels, stage1?.picked ?? null);
-      return {
-        key: stage1?.key ?? null,
-        task: stage1?.picked ?? null,
-        placementKey: stage2.key,
-        slot: stage2.picked,
-        missingKeyLabels: stage2.missing || (stage1?.missing ?? false),
-      };
-    },
-  });
-}
+/** Decides under one configuration. */
+export class Decider {
+  readonly #limits: LabelLimits;
+  readonly #globalRules: RelabelRules | null;
+  readonly #routes: readonly CompiledRoute[];
 
-function compileTasks(tasks: TaskOptions, route: RouteOptions): StageFunction {
-  return compileStage(
-    compileKey(tasks.key, route.keyFormat, tasks.label),
-    // Tasks have no choice of their own for series without the labels: they are one output group, so one task.
-    () => EMPTY_KEY,
-    buildPlacement(tasks.algorithm, tasks.count),
-  );
-}
-
-function compilePlacement(placement: PlacementOptions, route: RouteOptions): StageFunction {
-  const slots = buildPlacement(placement.algorithm, route.upstreams.length);
-  if (placement.key.kind === "task") {
-    return (_labels, task) => {
-      const key = task ?? 0;
-      return { key, picked: slots.place(key), missing: false };
-    };
+  /** @throws {RelabelError} for rules that faultOf() has something against */
+  constructor(globalRules: RelabelRuleList, routes: readonly RouteOptions[], limits: LabelLimits) {
+    this.#limits = limits;
+    this.#globalRules = compileRules(globalRules);
+    this.#routes = routes.map((route) => new CompiledRoute(route, limits));
   }
-  const taskLabel = route.tasks?.label ?? null;
-  const whole = compileKey({ kind: "all" }, route.keyFormat, taskLabel);
-  return compileStage(
-    compileKey(placement.key, route.keyFormat, taskLabel),
-    placement.missingKey === "whole_set" ? whole : () => EMPTY_KEY,
-    slots,
-  );
+
+  /**
+   * @param series  scanned whole, or the label fields that it begins with when they are all it has
+   * @param tenants by route
+   */
+  decide(series: SeriesScan, tenants: readonly (Tenant | null)[], witness?: DecisionWitness): Decision {
+    const refusal = checkAtDoor(series, this.#limits);
+    if (refusal !== null) return { kind: "refused", reason: refusal };
+    const draft = new Draft(series);
+    const kept = draft.apply(this.#globalRules, witness?.globalRules);
+    if (kept === null) return { kind: "dropped" };
+    let isTaken = false;
+    const routes = this.#routes.map((route, index) => {
+      if (isTaken) return NOT_SELECTED;
+      const decision = route.decide(kept, tenants[index] ?? null, witness?.routes[index]);
+      isTaken = route.options.final && decision.kind !== "not_selected";
+      return decision;
+    });
+    return { kind: "offered", routes };
+  }
 }
 
-function compileStage(
-  keyOf: LabelSetKey,
-  keyWithoutLabels: LabelSetKey,
-  placement: Placement,
-): StageFunction {
-  return (labels, task) => {
-    const found = keyOf(labels, task);
-    const missing = found === NO_KEY_LABEL;
-    const key = missing ? keyWithoutLabels(labels, task) : found;
-    return { key, picked: placement.place(key), missing };
-  };
+/** A series on its way through the stages: as it came, or with the labels that rules gave it. */
+class Draft {
+  readonly series: SeriesScan;
+  /** null while the labels are those that came. */
+  readonly #changed: readonly Label[] | null;
+  readonly #origin: Draft;
+  #came: readonly Label[] | null = null;
+
+  constructor(series: SeriesScan, changed: readonly Label[] | null = null, origin: Draft | null = null) {
+    this.series = series;
+    this.#changed = changed;
+    this.#origin = origin ?? this;
+  }
+
+  get isChanged(): boolean {
+    return this.#changed !== null;
+  }
+
+  /** The labels that came in, which are read only if somebody asks. */
+  get came(): readonly Label[] {
+    const origin = this.#origin;
+    origin.#came ??= labelPairs(origin.series);
+    return origin.#came;
+  }
+
+  get labels(): readonly Label[] {
+    return this.#changed ?? this.came;
+  }
+
+  with(labels: readonly Label[]): Draft {
+    return new Draft(this.series, labels, this.#origin);
+  }
+
+  /** The draft after rules; null when one of them drops it. */
+  apply(rules: RelabelRules | null, tell?: TellRule): Draft | null {
+    if (rules === null) return this;
+    const outcome = rules.apply(this.labels, tell);
+    if (outcome.kind === "dropped") {
+      tell?.(outcome.rule, null);
+      return null;
+    }
+    return outcome.changed ? this.with(outcome.labels) : this;
+  }
+
+  rewritten(): RewrittenLabels {
+    return new RewrittenLabels(this.series, this.came, this.labels);
+  }
+}
+
+class CompiledRoute {
+  readonly options: RouteOptions;
+  /** Of what the route's rules make, and of what its upstreams' rules make. */
+  readonly #limits: LabelLimits;
+  readonly #upstreamLimits: LabelLimits;
+  readonly #rules: RelabelRules | null;
+  readonly #place: Placer;
+  readonly #taskLabel: TaskLabel | null;
+  /** By slot. */
+  readonly #upstreamRules: readonly (RelabelRules | null)[];
+
+  constructor(options: RouteOptions, limits: LabelLimits) {
+    this.options = options;
+    // The labels that the gateway adds are not counted.
+    this.#limits = options.tenant.label === null ? limits : withOneMore(limits);
+    this.#upstreamLimits = options.tasks === null ? this.#limits : withOneMore(this.#limits);
+    this.#rules = compileRules(options.relabel);
+    this.#place = compilePlacer(options);
+    this.#taskLabel = options.tasks === null ? null : new TaskLabel(options.tasks.label);
+    this.#upstreamRules = options.upstreams.map(({ writeRelabel }) => compileRules(writeRelabel));
+  }
+
+  decide(incoming: Draft, tenant: Tenant | null, witness?: RouteWitness): RouteDecision {
+    const draft = this.#withTenant(incoming, tenant, witness).apply(this.#rules, witness?.rules);
+    if (draft === null) return NOT_SELECTED;
+    const rewritten = draft.isChanged ? draft.rewritten() : null;
+    const fault = rewritten === null ? null : faultOf(draft, rewritten, this.#limits);
+    if (fault !== null) return { kind: "dropped", reason: fault, placed: null };
+    const placed = this.#place(rewritten ?? draft.series);
+    return this.#forUpstream(draft, rewritten, placed, witness);
+  }
+
+  /** The label says what the header says: a label of that name that came with the series is none of the sender's. */
+  #withTenant(draft: Draft, tenant: Tenant | null, witness?: RouteWitness): Draft {
+    const { label } = this.options.tenant;
+    if (label === null) return draft;
+    const value = tenant?.text ?? "";
+    const before = draft.labels.find(([name]) => name === label);
+    const isSaid = (before?.[1] ?? "") === value;
+    const labelled = isSaid ? draft : draft.with(withLabel(draft.labels, label, value));
+    witness?.tenantLabel(labelled.labels);
+    return labelled;
+  }
+
+  #forUpstream(
+    draft: Draft,
+    rewritten: RewrittenLabels | null,
+    placed: Placed,
+    witness?: RouteWitness,
+  ): RouteDecision {
+    const taskSplice =
+      this.#taskLabel === null || placed.task === null
+        ? NO_SPLICE
+        : this.#taskLabel.splice(rewritten ?? draft.series, placed.task);
+    const rules = this.#upstreamRules[placed.slot] ?? null;
+    if (rules !== null) {
+      const labelled = draft.with(this.#withTask(draft.labels, placed.task));
+      const written = labelled.apply(rules, witness?.upstreamRules(placed.slot));
+      if (written === null) return { kind: "dropped", reason: "write_relabel_configs", placed };
+      if (written !== labelled) return this.#sendWritten(written, placed);
+    }
+    const splice =
+      rewritten === null ? taskSplice : replaceLabels(draft.series, spliced(rewritten.bytes, taskSplice));
+    return { kind: "sent", placed, splice };
+  }
+
+  /** With labels that the upstream's rules changed. */
+  #sendWritten(draft: Draft, placed: Placed): RouteDecision {
+    const rewritten = draft.rewritten();
+    const fault = faultOf(draft, rewritten, this.#upstreamLimits);
+    if (fault !== null) return { kind: "dropped", reason: fault, placed };
+    return { kind: "sent", placed, splice: replaceLabels(draft.series, rewritten.bytes) };
+  }
+
+  #withTask(labels: readonly Label[], task: number | null): readonly Label[] {
+    if (this.options.tasks === null || task === null) return labels;
+    return withLabel(labels, this.options.tasks.label, String(task));
+  }
+}
+
+/** What is wrong with labels that rules have made. */
+function faultOf(draft: Draft, rewritten: RewrittenLabels, limits: LabelLimits): DropReason | null {
+  if (draft.labels.length === 0) return "no_labels";
+  if (hasMetricName(draft.came) && !hasMetricName(draft.labels)) return "no_metric_name";
+  return checkAtDoor(rewritten, limits);
+}
+
+function withOneMore(limits: LabelLimits): LabelLimits {
+  return { ...limits, maxLabels: limits.maxLabels + 1 };
+}
+
+function compileRules(list: RelabelRuleList): RelabelRules | null {
+  return list.rules.length === 0 ? null : new RelabelRules(list);
+}
+
+function hasMetricName(labels: readonly Label[]): boolean {
+  return labels.some(([name, value]) => name === METRIC_NAME && value !== "");
+}
+
+/** Labels with one of them set, before the first with a greater name; with the empty value it is taken away. */
+function withLabel(labels: readonly Label[], name: string, value: string): Label[] {
+  const others = labels.filter(([other]) => other !== name);
+  if (value === "") return others;
+  const greater = others.findIndex(([other]) => compareBytewise(other, name) > 0);
+  return others.toSpliced(greater < 0 ? others.length : greater, 0, [name, value]);
 }

@@ -1,6 +1,7 @@
 /** What a route needs to know to give series their tasks and upstreams. Made by config/, where the defaults live. */
+import type { BucketAlgorithm } from "../hash/buckets.ts";
 import type { KeyFormat, KeyRule } from "../hash/keyRule.ts";
-import type { PlacementAlgorithm } from "../hash/placement.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
 
 /** Stage 1: from the label set to a task. */
 export interface TaskOptions {
@@ -8,7 +9,7 @@ export interface TaskOptions {
   readonly count: number;
   /** Name of the label that carries the task. */
   readonly label: string;
-  readonly algorithm: PlacementAlgorithm;
+  readonly algorithm: BucketAlgorithm;
   readonly key: KeyRule;
 }
 
@@ -18,19 +19,40 @@ export type PlacementKey = { readonly kind: "task" } | KeyRule;
 /** Stage 2: from the task, or from labels, to a slot. */
 export interface PlacementOptions {
   readonly key: PlacementKey;
-  readonly algorithm: PlacementAlgorithm;
+  readonly algorithm: BucketAlgorithm;
   /** Where series go that have none of the labels of a `by` key: all where the empty key goes, or by their whole set. */
   readonly missingKey: "one_place" | "whole_set";
 }
 
+/** What a route does with the tenant that a request names in a header. */
+export interface TenantOptions {
+  /** In lower case. */
+  readonly header: string;
+  /** The label that carries the tenant, before the route's rules; null for none. */
+  readonly label: string | null;
+  /** Whether upstreams get the header too. */
+  readonly pass: boolean;
+}
+
+/** An upstream as its route knows it; its place in the list is the slot number. */
+export interface SlotOptions {
+  readonly name: string;
+  /** Applied after keying to what goes to this upstream, so it cannot change placement. */
+  readonly writeRelabel: RelabelRuleList;
+}
+
 export interface RouteOptions {
   readonly name: string;
+  readonly tenant: TenantOptions;
+  /** Applied before keying: they select the route's series, and rewrite them. */
+  readonly relabel: RelabelRuleList;
+  /** Whether a series that is kept here goes to no later route. */
+  readonly final: boolean;
   readonly keyFormat: KeyFormat;
   /** null: series get no task label. */
   readonly tasks: TaskOptions | null;
   readonly placement: PlacementOptions;
-  /** Upstream names; the index is the slot number. */
-  readonly upstreams: readonly string[];
+  readonly upstreams: readonly SlotOptions[];
 }
 
 /** Limits on one series, checked when it comes in. */

@@ -2,11 +2,12 @@
 import type { Counts, Piece, Step } from "../engine/engine.ts";
 import type { LabelSpans } from "../hash/labelOrder.ts";
 import { type ItemCounts, type Parcel, withHeadroom } from "../wire/parcel.ts";
+import type { Destinations, LaneAddress } from "./destinations.ts";
 import type { RefusalReason } from "./door.ts";
 import { labelTextOf } from "./labelText.ts";
 import { MetadataBodies, type MetadataBody } from "./metadataBodies.ts";
 import type { ParcelLimits } from "./options.ts";
-import type { LaneAddress } from "./router.ts";
+import type { Tally } from "./tally.ts";
 
 /** Refused series that are named in the answer; the rest are counted. */
 const MAX_NAMED_REFUSALS = 3;
@@ -35,14 +36,14 @@ export interface RoutedRequest {
   readonly refused: ReadonlyMap<RefusalReason, SeriesCounts>;
   /** The first refused series, as text. */
   readonly refusedExamples: readonly { readonly reason: RefusalReason; readonly series: string }[];
-  /** By route: series without any of the labels that the route keys by. */
-  readonly missingKeyLabels: readonly number[];
+  /** What is counted of series besides where they go, as far as there are any. */
+  readonly tallies: readonly { readonly tally: Tally; readonly counts: SeriesCounts }[];
   /** Top-level fields that this version does not know; they are not forwarded. */
   readonly unknownFields: number;
 }
 
 export class RequestParts {
-  readonly #addresses: readonly LaneAddress[];
+  readonly #destinations: Destinations;
   /** By destination, in the order in which the request's series came to them. */
   readonly #parcels = new Map<number, Piece[][]>();
   readonly #metadata: MetadataBodies;
@@ -51,14 +52,13 @@ export class RequestParts {
   readonly #received = new CountTally();
   readonly #refused = new Map<RefusalReason, CountTally>();
   readonly #refusedExamples: { reason: RefusalReason; series: string }[] = [];
-  readonly #missingKeyLabels: number[];
+  readonly #tallies = new Map<Tally, CountTally>();
   #unknownFields = 0;
 
   /** @param metadata limits of a request that holds metadata; an entry counts as one item */
-  constructor(addresses: readonly LaneAddress[], routes: number, metadata: ParcelLimits) {
-    this.#addresses = addresses;
+  constructor(destinations: Destinations, metadata: ParcelLimits) {
+    this.#destinations = destinations;
     this.#metadata = new MetadataBodies(metadata);
-    this.#missingKeyLabels = new Array<number>(routes).fill(0);
   }
 
   /** Whether all that came are fields that this version does not know: answered with success, they would be lost. */
@@ -87,8 +87,15 @@ export class RequestParts {
     this.#metadata.pack(compress);
   }
 
-  addMissingKeyLabels(route: number, series: number): void {
-    this.#missingKeyLabels[route] = (this.#missingKeyLabels[route] ?? 0) + series;
+  /** Adds what a step counted, by number of the tally. */
+  addTallies(countsOf: (number: number) => Counts): void {
+    this.#destinations.tallies.forEach((tally, number) => {
+      const counts = countsOf(number);
+      if (counts.series === 0) return;
+      const sum = this.#tallies.get(tally) ?? new CountTally();
+      this.#tallies.set(tally, sum);
+      sum.add(counts);
+    });
   }
 
   /** Tells of every parcel that an earlier step has left open. */
@@ -128,13 +135,13 @@ export class RequestParts {
       received: this.#received,
       refused: this.#refused,
       refusedExamples: this.#refusedExamples,
-      missingKeyLabels: this.#missingKeyLabels,
+      tallies: [...this.#tallies].map(([tally, counts]) => ({ tally, counts })),
       unknownFields: this.#unknownFields,
     };
   }
 
   #consign(destination: number, parcels: readonly (readonly Piece[])[]): Consignment {
-    const address = this.#addresses[destination];
+    const address = this.#destinations.addresses[destination];
     if (address === undefined) throw new Error(`bug: no destination ${destination}`);
     return { route: address.route, slot: address.slot, lane: address.lane, parcels: parcels.map(joined) };
   }

@@ -4,25 +4,18 @@
  * A series' decision is made here, once, from its labels, and replayed by the engine whenever its label bytes come again.
  * The whole request is scanned before anything is answered, so a request that is broken at its end forwards nothing.
  */
-import {
-  type Effect,
-  Engine,
-  HASH_KEY_BYTES,
-  MAX_STEP_SERIES,
-  type Row,
-  type Step,
-} from "../engine/engine.ts";
-import { Cursor } from "../wire/cursor.ts";
+import { Engine, HASH_KEY_BYTES, MAX_STEP_SERIES, type Step } from "../engine/engine.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
 import { WireError } from "../wire/errors.ts";
-import { scanInSteps, scanSeries, SeriesScan } from "../wire/scan.ts";
-import { checkMessage, METADATA_SHAPE } from "../wire/shapes.ts";
+import { scanInSteps } from "../wire/scan.ts";
 import { readPlainLength, uncompressBlock } from "../wire/snappy.ts";
-import { NO_SPLICE } from "../wire/splice.ts";
-import type { Route } from "./decide.ts";
-import { checkAtDoor } from "./door.ts";
+import { Decider } from "./decide.ts";
+import { Destinations, type RouterRoute } from "./destinations.ts";
+import type { RefusalReason } from "./door.ts";
 import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
+import { MemoryScan } from "./memoryScan.ts";
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
-import { TaskLabel } from "./taskLabel.ts";
+import { type RequestTenants, UNKEPT_CONTEXT } from "./tenants.ts";
 
 /** Plain bytes that a step looks at, unless one series is longer. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -36,15 +29,13 @@ const STEP_GROWTH = 4;
 const EXPLAINED_PER_STEP = 10_000;
 /** As much as tells the length of a block, and a block from a framed stream. */
 const LENGTH_BYTES = 10;
-/** Requests are of one context until something of a request but its series has a part in decisions. */
-const CONTEXT = 0;
-const NONE: readonly Effect[] = [];
 
-/** A route, the limits of what it sends, and how many lanes each of its upstreams has. */
-export interface RouterRoute {
-  readonly route: Route;
-  readonly limits: ParcelLimits;
-  readonly lanes: number;
+/** What the router asks its caller, since it has no clock. */
+export interface RouterTools {
+  /** HASH_KEY_BYTES secret random bytes, see EngineOptions. */
+  readonly hashKey: Uint8Array;
+  /** Whether others wait for this step to end: then it takes no more new series than it has. */
+  readonly isDue: () => boolean;
 }
 
 export interface RouterLimits {
@@ -54,13 +45,6 @@ export interface RouterLimits {
   /** Of a request that holds metadata. */
   readonly metadata: ParcelLimits;
   readonly table: DecisionTableLimits;
-}
-
-/** Where parcels go: index of the route, slot number in it, and lane of that slot's upstream. */
-export interface LaneAddress {
-  readonly route: number;
-  readonly slot: number;
-  readonly lane: number;
 }
 
 /** How the decision table does; `newSeries` and `knownSeries` only grow. */
@@ -78,11 +62,10 @@ export const ROUTER_KEY_BYTES = HASH_KEY_BYTES;
 
 /** Splits requests among the upstreams of all routes. Built once from the configuration. */
 export class Router {
-  readonly #routes: readonly LabellingRoute[];
+  readonly #destinations: Destinations;
+  readonly #decider: Decider;
   readonly #limits: RouterLimits;
-  /** By the engine's number of a destination. */
-  readonly #addresses: readonly LaneAddress[];
-  readonly #hashKey: Uint8Array;
+  readonly #tools: RouterTools;
   #engine: Engine;
   #scan: MemoryScan;
   /** How many series the next step takes at most. */
@@ -90,31 +73,29 @@ export class Router {
   #knownSeries = 0;
   #newSeries = 0;
 
-  /** @param hashKey ROUTER_KEY_BYTES secret random bytes, see EngineOptions */
-  constructor(routes: readonly RouterRoute[], limits: RouterLimits, hashKey: Uint8Array) {
-    const addresses: LaneAddress[] = [];
-    this.#routes = routes.map(({ route, limits: parcels, lanes }, index) => {
-      const first = addresses.length;
-      for (let slot = 0; slot < route.options.upstreams.length; slot++) {
-        for (let lane = 0; lane < lanes; lane++) addresses.push({ route: index, slot, lane });
-      }
-      const taskLabel = route.options.tasks === null ? null : new TaskLabel(route.options.tasks.label);
-      return { route, limits: parcels, lanes, first, taskLabel };
-    });
-    this.#addresses = addresses;
+  /** @param globalRules applied before all routes */
+  constructor(
+    globalRules: RelabelRuleList,
+    routes: readonly RouterRoute[],
+    limits: RouterLimits,
+    tools: RouterTools,
+  ) {
+    const options = routes.map(({ route }) => route);
+    this.#destinations = new Destinations(routes);
+    this.#decider = new Decider(globalRules, options, limits.labels);
     this.#limits = limits;
-    this.#hashKey = hashKey;
+    this.#tools = tools;
     this.#engine = this.#buildEngine();
     this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
   }
 
   #buildEngine(): Engine {
     return new Engine({
-      destinations: this.#addresses.map(({ route }) => limitsOf(this.#routes, route)),
-      tallies: this.#routes.length,
+      destinations: this.#destinations.limits,
+      tallies: this.#destinations.tallies.length,
       tableSeries: this.#limits.table.maxSeries,
       tableBytes: this.#limits.table.maxBytes,
-      hashKey: this.#hashKey,
+      hashKey: this.#tools.hashKey,
     });
   }
 
@@ -127,12 +108,16 @@ export class Router {
    * Routes a request in steps, between which other requests can take theirs: the steps yield nothing, the last one returns
    * the parts.
    *
-   * @param block the request's body, a snappy block, in pieces
+   * @param block   the request's body, a snappy block, in pieces
+   * @param tenants whose request it is
    * @throws {WireError} from a step, when the request is malformed anywhere; nothing may be forwarded then
    */
-  *route(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
+  *route(
+    block: readonly Uint8Array[],
+    tenants: RequestTenants,
+  ): Generator<undefined, RoutedRequest, undefined> {
     try {
-      return yield* this.#routeInSteps(block);
+      return yield* this.#routeInSteps(block, tenants);
     } catch (error) {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
       // It trapped for want of memory, which may be half written now. A new engine begins with an empty table.
@@ -142,16 +127,19 @@ export class Router {
     }
   }
 
-  *#routeInSteps(block: readonly Uint8Array[]): Generator<undefined, RoutedRequest, undefined> {
+  *#routeInSteps(
+    block: readonly Uint8Array[],
+    tenants: RequestTenants,
+  ): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
-    const parts = new RequestParts(this.#addresses, this.#routes.length, this.#limits.metadata);
+    const parts = new RequestParts(this.#destinations, this.#limits.metadata);
     const compress = (metadata: Uint8Array): Uint8Array => this.#engine.compress(metadata);
     let windowBytes = Math.min(plainBytes, WINDOW_BYTES);
     // The engine is free for others between steps, so what is longer than one is kept here.
     let plain = plainBytes > windowBytes ? this.#engine.copyWindow(plainBytes) : null;
     let at = 0;
     while (at < plainBytes) {
-      const step = this.#step(parts, windowBytes, plainBytes - at);
+      const step = this.#step(parts, tenants, windowBytes, plainBytes - at);
       if (step !== null && at + step.consumed === plainBytes) break;
       plain ??= this.#engine.copyWindow(plainBytes);
       if (step === null) throw yield* this.#explain(plain);
@@ -175,35 +163,65 @@ export class Router {
   }
 
   /** @returns what was done; null if something in it is not well-formed, and then nothing was */
-  #step(parts: RequestParts, windowBytes: number, requestBytes: number): Step | null {
+  #step(
+    parts: RequestParts,
+    tenants: RequestTenants,
+    windowBytes: number,
+    requestBytes: number,
+  ): Step | null {
     const engine = this.#engine;
-    const step = engine.scan(this.#stepSeries, windowBytes, requestBytes, CONTEXT);
-    if (step === null) return null;
+    const decided = this.#scanAndDecide(tenants, windowBytes, requestBytes);
+    if (decided === null) return null;
+    const { step, refused } = decided;
     try {
       for (let entry = 0; entry < step.metadataEntries; entry++) this.#addMetadata(parts, entry);
-      if (step.undecided > 0) this.#decideRows(parts);
     } catch (error) {
-      // Its place is one in the engine's memory: the request is read again for the error that its sender understands.
-      if (error instanceof WireError) return null;
-      throw error;
+      return malformed(error);
     }
-    this.#countStep(step);
+    for (const { row, reason } of refused) {
+      const found = engine.row(row);
+      parts.refuse(reason, this.#memoryScan().series(found), found);
+    }
     parts.openParcels((destination, items, plainBytes) => {
       engine.openParcel(destination, items, plainBytes);
     });
     parts.add(step, engine.emit());
-    for (let route = 0; route < this.#routes.length; route++) {
-      parts.addMissingKeyLabels(route, engine.tally(route).series);
-    }
+    parts.addTallies((tally) => engine.tally(tally));
     return step;
   }
 
+  /** Scans the step's series and gives all of them decisions; null if something is not well-formed. */
+  #scanAndDecide(tenants: RequestTenants, windowBytes: number, requestBytes: number): DecidedStep | null {
+    const { context } = tenants;
+    const step = this.#engine.scan(this.#stepSeries, windowBytes, requestBytes, context);
+    if (step === null) return null;
+    try {
+      const first = this.#decideRows(tenants, step, this.#tools.isDue);
+      if (first.rows === step.received.series) {
+        this.#countDecided(first.rows, first.newRows.length);
+        return { step, refused: first.refused };
+      }
+      // It takes less. What was decided is in the table now, or is decided once more.
+      const shorter = this.#engine.scan(first.rows, windowBytes, requestBytes, context);
+      if (shorter === null) return null;
+      const { refused } = this.#decideRows(tenants, shorter, () => false);
+      // It has fewer rows still when as many metadata entries come before them.
+      const rows = shorter.received.series;
+      this.#countDecided(rows, first.newRows.filter((row) => row < rows).length);
+      return { step: shorter, refused };
+    } catch (error) {
+      return malformed(error);
+    }
+  }
+
   /** Counts, and makes the next step so long that it has not too much to decide, if its series are as new as these. */
-  #countStep({ undecided, received }: Step): void {
-    this.#newSeries += undecided;
-    this.#knownSeries += received.series - undecided;
-    const affordable = NEW_SERIES_PER_STEP / Math.max(1, this.#routes.length);
-    const series = Math.ceil((affordable * received.series) / Math.max(1, undecided));
+  #countDecided(rows: number, newSeries: number): void {
+    // Metadata by itself says nothing of how new series are.
+    if (rows === 0) return;
+    this.#newSeries += newSeries;
+    this.#knownSeries += rows - newSeries;
+    const affordable = NEW_SERIES_PER_STEP / Math.max(1, this.#destinations.routes);
+    const series = Math.ceil((affordable * rows) / Math.max(1, newSeries));
     this.#stepSeries = Math.max(1, Math.min(series, this.#stepSeries * STEP_GROWTH, MAX_STEP_SERIES));
   }
 
@@ -212,28 +230,26 @@ export class Router {
     return Math.min(WINDOW_BYTES, this.#stepSeries * WINDOW_BYTES_PER_SERIES);
   }
 
-  #decideRows(parts: RequestParts): void {
+  /** Decides the rows that have no decision, up to the one at which it is due to end. */
+  #decideRows(tenants: RequestTenants, step: Step, isDue: () => boolean): DecidedRows {
     const engine = this.#engine;
+    const { context } = tenants;
+    const rows = step.received.series;
+    const refused: RefusedRow[] = [];
+    const newRows: number[] = [];
+    if (step.undecided === 0) return { rows, newRows, refused };
     for (let row = engine.nextUndecided(0); row >= 0; row = engine.nextUndecided(row + 1)) {
-      const found = engine.row(row);
-      const series = this.#memoryScan().series(found);
-      const reason = checkAtDoor(series, this.#limits.labels);
-      if (reason !== null) parts.refuse(reason, series, found);
+      const series = this.#memoryScan().series(engine.row(row));
+      const decision = this.#decider.decide(series, tenants.byRoute);
+      const isRefused = decision.kind === "refused";
+      if (isRefused) refused.push({ row, reason: decision.reason });
       // A refused series is looked at each time it comes: its sender is told each time.
-      engine.decide(row, CONTEXT, reason === null ? this.#effects(series) : NONE, reason === null);
+      const keep = !isRefused && context !== UNKEPT_CONTEXT;
+      engine.decide(row, context, this.#destinations.effects(decision), keep);
+      newRows.push(row);
+      if (isDue()) return { rows: row + 1, newRows, refused };
     }
-  }
-
-  #effects(series: SeriesScan): Effect[] {
-    const effects: Effect[] = [];
-    this.#routes.forEach(({ route, lanes, first, taskLabel }, index) => {
-      const { slot, task, placementKey, missingKeyLabels } = route.decide(series);
-      const splice = taskLabel === null || task === null ? NO_SPLICE : taskLabel.splice(series, task);
-      const lane = laneOf(placementKey, lanes);
-      effects.push({ kind: "send", destination: first + slot * lanes + lane, ...splice });
-      if (missingKeyLabels) effects.push({ kind: "count", tally: index });
-    });
-    return effects;
+    return { rows, newRows, refused };
   }
 
   #addMetadata(parts: RequestParts, entry: number): void {
@@ -262,47 +278,27 @@ export class Router {
   }
 }
 
-interface LabellingRoute extends RouterRoute {
-  /** The engine's number for lane 0 of slot 0. */
-  readonly first: number;
-  /** null in a route without tasks. */
-  readonly taskLabel: TaskLabel | null;
+/** A row of a step that is refused at the door. */
+interface RefusedRow {
+  readonly row: number;
+  readonly reason: RefusalReason;
 }
 
-/** Scans series and metadata where they are in the engine's memory. */
-class MemoryScan {
-  readonly bytes: Uint8Array;
-  readonly #cursor: Cursor;
-  readonly #series: SeriesScan;
-
-  constructor(bytes: Uint8Array, maxLabels: number) {
-    this.bytes = bytes;
-    this.#cursor = new Cursor(bytes);
-    this.#series = new SeriesScan(bytes, maxLabels);
-  }
-
-  /** Valid until the next call. */
-  series({ start, labelsEnd }: Row): SeriesScan {
-    this.#cursor.pos = start;
-    scanSeries(this.#cursor, labelsEnd, this.#series);
-    return this.#series;
-  }
-
-  /** Whether all strings of an entry are UTF-8. */
-  metadata(start: number, end: number): boolean {
-    this.#cursor.pos = start;
-    this.#cursor.readTag();
-    return checkMessage(this.#cursor, this.#cursor.readEnd(), METADATA_SHAPE) && this.#cursor.pos === end;
-  }
+interface DecidedRows {
+  /** How many rows have a decision, from the first on. */
+  readonly rows: number;
+  /** Those that had none before. */
+  readonly newRows: readonly number[];
+  readonly refused: readonly RefusedRow[];
 }
 
-function limitsOf(routes: readonly RouterRoute[], route: number): ParcelLimits {
-  const limits = routes[route]?.limits;
-  if (limits === undefined) throw new Error(`bug: no route ${route}`);
-  return limits;
+interface DecidedStep {
+  readonly step: Step;
+  readonly refused: readonly RefusedRow[];
 }
 
-/** Lanes keep the order of a series, so a series has one lane; neighbouring tasks get different ones. */
-function laneOf(placementKey: number, lanes: number): number {
-  return placementKey % lanes;
+/** null for what is malformed: its place is one in the engine's memory, so the request is read again for its sender. */
+function malformed(error: unknown): null {
+  if (error instanceof WireError) return null;
+  throw error;
 }

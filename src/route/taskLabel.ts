@@ -1,10 +1,9 @@
 /** Where the task label goes in a series. */
 import { compareRangeTo, rangeEquals, SPAN_STRIDE } from "../hash/labelOrder.ts";
 import { encodeLabelField } from "../wire/labelField.ts";
-import type { SeriesScan } from "../wire/scan.ts";
 import type { Splice } from "../wire/splice.ts";
+import { FIELD_STRIDE, type LabelFields } from "./rewrite.ts";
 
-const FIELD_STRIDE = 2;
 /** Fields of tasks below this are kept; a route may have millions of tasks. */
 const KEPT_FIELDS = 16_384;
 const encoder = new TextEncoder();
@@ -23,7 +22,7 @@ export class TaskLabel {
    * What gives a series its task label: before the first label with a greater name, in place of a task label that came
    * from outside. The other labels keep the sender's order.
    */
-  splice(series: SeriesScan, task: number): Splice {
+  splice(series: LabelFields, task: number): Splice {
     const { bytes, spans, fields, count, start } = series;
     const name = this.#name;
     let insertAt = -1;

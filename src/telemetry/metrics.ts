@@ -57,20 +57,21 @@ class ItemTally implements Items {
   }
 }
 
-/** What is counted of one (route, upstream). */
+/** What is counted of one (route, upstream); without upstream, of what its route dropped. */
 class UpstreamTally {
   readonly labels: { readonly route: string; readonly upstream: string };
   series = 0;
   readonly routed = new ItemTally();
   readonly delivered = new ItemTally();
   readonly refused = new ItemTally();
+  readonly dropped = new ItemTally();
 
   constructor(route: string, upstream: string) {
     this.labels = { route, upstream };
   }
 
   inFlight(item: keyof Items): number {
-    return this.routed[item] - this.delivered[item] - this.refused[item];
+    return this.routed[item] - this.delivered[item] - this.refused[item] - this.dropped[item];
   }
 }
 
@@ -97,9 +98,19 @@ export interface UpstreamMetrics {
   breaker(state: BreakerState): void;
 }
 
+/** Why series are refused at the door, dropped by a route, and dropped before any route has them. */
+export interface Reasons {
+  readonly refusal: readonly string[];
+  readonly drop: readonly string[];
+  readonly unrouted: readonly string[];
+}
+
 export class Metrics {
   readonly #registry = new Registry();
+  readonly #dropReasons: readonly string[];
   readonly #upstreams: UpstreamTally[] = [];
+  /** By route. */
+  readonly #unplaced = new Map<string, UpstreamTally>();
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
   ]);
@@ -125,6 +136,16 @@ export class Metrics {
   readonly refusedAtDoor = this.#items("refused_at_door_total", "of series refused as they came in", [
     "reason",
   ]);
+  readonly notSelected = this.#items(
+    "not_selected_total",
+    "that a route's rules, or rules before it, did not keep",
+    ["route"],
+  );
+  readonly #seriesDropped = this.#counter("series_dropped_total", "Series dropped, by route and reason", [
+    "route",
+    "reason",
+  ]);
+  readonly #dropped = this.#items("dropped_total", "dropped, by route and reason", ["route", "reason"]);
   readonly missingKeyLabels = this.#counter(
     "series_missing_key_labels_total",
     "Series without any of the labels that their route keys by",
@@ -160,12 +181,14 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  /** @param refusalReasons why series are refused at the door: those metrics are there from the start */
-  constructor(version: string, refusalReasons: readonly string[]) {
-    for (const reason of refusalReasons) {
+  /** @param reasons metrics with these are there from the start */
+  constructor(version: string, reasons: Reasons) {
+    this.#dropReasons = reasons.drop;
+    for (const reason of reasons.refusal) {
       this.seriesRefused.inc({ reason }, 0);
       this.refusedAtDoor.add({ reason }, NOTHING);
     }
+    for (const reason of reasons.unrouted) this.dropped("", reason, { series: 0, ...NOTHING });
     this.#exposeUpstreams();
     collectDefaultMetrics({ register: this.#registry });
     new Gauge({
@@ -179,7 +202,7 @@ export class Metrics {
   /** The metrics of one upstream of one route, present from the start. */
   upstream(route: string, upstream: string): UpstreamMetrics {
     const labels = { route, upstream };
-    this.missingKeyLabels.inc({ route }, 0);
+    if (!this.#unplaced.has(route)) this.#addRoute(route);
     this.metadataDelivered.inc({ upstream }, 0);
     this.metadataLost.inc({ upstream }, 0);
     const tally = new UpstreamTally(route, upstream);
@@ -203,6 +226,28 @@ export class Metrics {
       },
       breaker,
     };
+  }
+
+  #addRoute(route: string): void {
+    const unplaced = new UpstreamTally(route, "");
+    this.#unplaced.set(route, unplaced);
+    this.#upstreams.push(unplaced);
+    this.missingKeyLabels.inc({ route }, 0);
+    this.notSelected.add({ route }, NOTHING);
+    for (const reason of this.#dropReasons) this.dropped(route, reason, { series: 0, ...NOTHING });
+  }
+
+  /**
+   * Counts series that are gone, with their items. A route that drops what it has selected has routed it, to no upstream.
+   *
+   * @param route empty for what no route got
+   */
+  dropped(route: string, reason: string, counts: Items & { readonly series: number }): void {
+    this.#seriesDropped.inc({ route, reason }, counts.series);
+    this.#dropped.add({ route, reason }, counts);
+    const tally = this.#unplaced.get(route);
+    tally?.routed.add(counts);
+    tally?.dropped.add(counts);
   }
 
   async exposition(): Promise<{ contentType: string; text: string }> {
@@ -243,7 +288,7 @@ export class Metrics {
       },
     );
     const counters = {
-      routed: "given to an upstream's sender",
+      routed: "given to an upstream's sender, or without upstream: dropped by the route",
       delivered: "accepted by their upstream",
       refused: "not delivered, with an error that their sender saw",
     } as const;

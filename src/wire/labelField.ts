@@ -9,7 +9,7 @@ const NAME = (1 << 3) | LENGTH_DELIMITED;
 const VALUE = (2 << 3) | LENGTH_DELIMITED;
 
 /** Bytes that a varint of `value` takes. */
-function varintBytes(value: number): number {
+export function varintBytes(value: number): number {
   let length = 1;
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 128)) length += 1;
   return length;
@@ -27,7 +27,7 @@ function writeVarint(target: Uint8Array, at: number, value: number): number {
   return pos;
 }
 
-/** Encodes one label as a field of a series, tag included. */
+/** Encodes one label as a field of a series, tag included: the name, and the value, which ends the field. */
 export function encodeLabelField(name: Uint8Array, value: Uint8Array): Uint8Array {
   const content = 1 + varintBytes(name.length) + name.length + 1 + varintBytes(value.length) + value.length;
   const field = new Uint8Array(1 + varintBytes(content) + content);
@@ -41,6 +41,49 @@ export function encodeLabelField(name: Uint8Array, value: Uint8Array): Uint8Arra
   pos = writeVarint(field, pos + 1, value.length);
   field.set(value, pos);
   return field;
+}
+
+/** Places of a label that was written. */
+export interface WrittenLabel {
+  readonly nameStart: number;
+  readonly nameEnd: number;
+  readonly valueStart: number;
+  /** Of the value and of the field. */
+  readonly end: number;
+}
+
+const MOST_BYTES_PER_CHARACTER = 3; // of UTF-8, for a character as JavaScript counts them
+const MOST_VARINT_BYTES = 5;
+
+/** No label field of these texts is longer. */
+export function mostLabelFieldBytes(name: string, value: string): number {
+  return 3 * (1 + MOST_VARINT_BYTES) + MOST_BYTES_PER_CHARACTER * (name.length + value.length);
+}
+
+/** encodeLabelField() of texts to a place that has mostLabelFieldBytes(). */
+export function writeLabelField(target: Buffer, at: number, name: string, value: string): WrittenLabel {
+  const nameBytes = Buffer.byteLength(name);
+  const valueBytes = Buffer.byteLength(value);
+  const content = 1 + varintBytes(nameBytes) + nameBytes + 1 + varintBytes(valueBytes) + valueBytes;
+  target[at] = LABELS;
+  const nameAt = writeVarint(target, at + 1, content);
+  target[nameAt] = NAME;
+  const nameStart = writeVarint(target, nameAt + 1, nameBytes);
+  const nameEnd = writeText(target, nameStart, name);
+  target[nameEnd] = VALUE;
+  const valueStart = writeVarint(target, nameEnd + 1, valueBytes);
+  return { nameStart, nameEnd, valueStart, end: writeText(target, valueStart, value) };
+}
+
+/** Writes text as UTF-8 and answers where it ends. */
+function writeText(target: Buffer, at: number, text: string): number {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    // Nearly all labels are ASCII and short, and a call of the encoder for each would cost more than this loop.
+    if (code >= 0x80) return at + i + target.write(text.slice(i), at + i);
+    target[at + i] = code;
+  }
+  return at + text.length;
 }
 
 /** Encodes a request of one series that has labels and nothing else. */

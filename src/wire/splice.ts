@@ -14,7 +14,7 @@ export const NO_SPLICE: Splice = Object.freeze({ keep: 0, resume: 0, inserted: n
 
 /** A message with a splice made. */
 export function spliced(message: Uint8Array, { keep, resume, inserted }: Splice): Uint8Array {
-  const changed = new Uint8Array(message.length - (resume - keep) + inserted.length);
+  const changed = Buffer.allocUnsafe(message.length - (resume - keep) + inserted.length);
   changed.set(message.subarray(0, keep));
   changed.set(inserted, keep);
   changed.set(message.subarray(resume), keep + inserted.length);

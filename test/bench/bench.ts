@@ -12,8 +12,9 @@ import { waitForQuiet } from "./quiet.ts";
 import { comparisonTables } from "./report.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { stageTable } from "./stages.ts";
-import { gateway, type Subject, vmagent } from "./subjects.ts";
+import { isVmagentInstalled, type Subject, subjectsOf } from "./subjects.ts";
 import { BENCH_FOLDER, buildTools, type Tools } from "./tools.ts";
+import { secondsOfWindow, type Timing } from "./window.ts";
 
 /** Every comparison, with all its windows, is added to it. */
 const RESULTS_FILE = join(BENCH_FOLDER, "results.jsonl");
@@ -37,30 +38,33 @@ async function main(): Promise<void> {
 
 async function compareAll(tools: Tools, options: BenchOptions): Promise<Comparison[]> {
   const scenarios = SCENARIOS.filter(({ name }) => options.names.includes(name));
-  if (scenarios.length === 0) return [];
-  const subjects = subjectsOf(options);
+  if (scenarios.length > 0 && !options.alone && !isVmagentInstalled()) {
+    process.stderr.write(
+      "vmagent is not installed (bash test/peers/install.sh): the gateway is measured alone\n",
+    );
+  }
   const comparisons: Comparison[] = [];
   for (const scenario of scenarios) {
     const corpus = ensureCorpus(BENCH_FOLDER, scenario.newShare);
-    const comparison = await compare(tools, subjects, scenario, corpus, options);
+    const subjects = subjectsOf(scenario, options.alone);
+    const rounds = options.rounds ?? scenario.rounds;
+    process.stderr.write(`${planOf(scenario.name, rounds, subjects, options)}\n`);
+    const comparison = await compare(tools, subjects, scenario, corpus, { ...options, rounds });
     comparisons.push(comparison);
-    const rounds = comparison.rounds.map(({ windows, isNoisy }) => ({
+    const measured = comparison.rounds.map(({ windows, isNoisy }) => ({
       isNoisy,
       ...Object.fromEntries(windows),
     }));
-    appendFileSync(RESULTS_FILE, `${JSON.stringify({ scenario, rounds })}\n`);
+    appendFileSync(RESULTS_FILE, `${JSON.stringify({ scenario, rounds: measured })}\n`);
   }
   return comparisons;
 }
 
-function subjectsOf({ alone }: BenchOptions): Subject[] {
-  if (alone) return [gateway()];
-  const peer = vmagent();
-  if (peer !== null) return [gateway(), peer];
-  process.stderr.write(
-    "vmagent is not installed (bash test/peers/install.sh): the gateway is measured alone\n",
-  );
-  return [gateway()];
+/** What comes, and how long it takes on a quiet machine. */
+function planOf(name: string, rounds: number, subjects: readonly Subject[], timing: Timing): string {
+  const minutes = (rounds * subjects.length * secondsOfWindow(timing)) / 60;
+  const names = subjects.map((subject) => subject.name).join(", ");
+  return `${name}: ${rounds} rounds of ${names}: about ${minutes.toFixed(0)} minutes on a quiet machine`;
 }
 
 /** What the figures were taken on, and how fast it was. */

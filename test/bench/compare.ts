@@ -18,7 +18,7 @@ export interface Comparison {
 }
 
 export interface CompareOptions extends Timing {
-  readonly repetitions: number;
+  readonly rounds: number;
   readonly waitSeconds: number;
 }
 
@@ -32,7 +32,7 @@ export async function compare(
 ): Promise<Comparison> {
   const rounds: Round[] = [];
   const quiet = (): Round[] => rounds.filter(({ isNoisy }) => !isNoisy);
-  while (quiet().length < options.repetitions && rounds.length < 2 * options.repetitions) {
+  while (quiet().length < options.rounds && rounds.length < 2 * options.rounds) {
     rounds.push(await makeRound(tools, subjects, scenario, corpus, options));
   }
   return { scenario, rounds: quiet().length > 0 ? quiet() : rounds };

@@ -6,20 +6,20 @@ import type { Timing } from "./window.ts";
 export interface BenchOptions extends Timing {
   /** Measurements to make, by name: "hashes", "stages" and those of SCENARIOS. */
   readonly names: readonly string[];
-  /** Windows of each program. */
-  readonly repetitions: number;
+  /** Windows of each program; null for as many as the scenario says. */
+  readonly rounds: number | null;
   /** How long to wait for a quiet machine before a window. */
   readonly waitSeconds: number;
   /** Without vmagent, even where it is installed. */
   readonly alone: boolean;
 }
 
-export const BENCH_USAGE = `npm run bench -- [--only NAME,...] [--reps 3] [--window 8] [--warm 4] [--wait 120] [--alone]
+export const BENCH_USAGE = `npm run bench -- [--only NAME,...] [--reps N] [--window 8] [--warm 4] [--wait 120] [--alone]
 
   --only    what to measure, all by default: hashes, stages, and the end-to-end scenarios
             ${SCENARIOS.map(({ name }) => name).join(", ")};
-            a part of a name stands for all that have it: n3, new100
-  --reps    windows of each program, alternating
+            a part of a name stands for all that have it: n3, new100, rules
+  --reps    windows of each program, alternating: 3, with rules 7
   --window  seconds of a window; --warm: seconds of load before it
   --wait    seconds to wait at most for a quiet machine, before each window
   --alone   without vmagent
@@ -29,7 +29,7 @@ export const BENCH_USAGE = `npm run bench -- [--only NAME,...] [--reps 3] [--win
 export function readBenchOptions(args: readonly string[]): BenchOptions {
   const values = parseOptions(args, {
     only: { type: "string" },
-    reps: { type: "string", default: "3" },
+    reps: { type: "string" },
     window: { type: "string", default: "8" },
     warm: { type: "string", default: "4" },
     wait: { type: "string", default: "120" },
@@ -37,7 +37,7 @@ export function readBenchOptions(args: readonly string[]): BenchOptions {
   });
   return {
     names: namesOf(values.only),
-    repetitions: atLeast(1, "--reps", values.reps),
+    rounds: values.reps === undefined ? null : atLeast(1, "--reps", values.reps),
     windowSeconds: atLeast(1, "--window", values.window),
     warmUpSeconds: atLeast(0, "--warm", values.warm),
     waitSeconds: atLeast(0, "--wait", values.wait),

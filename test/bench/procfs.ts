@@ -31,3 +31,10 @@ export function machineCpuSeconds(): number {
     .map(Number);
   return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
 }
+
+/** Time that processors have been at work for others than these processes and ourselves. */
+export function othersCpuSeconds(pids: readonly number[]): number {
+  const { user, system } = process.cpuUsage();
+  const ours = (user + system) / 1_000_000;
+  return machineCpuSeconds() - pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), ours);
+}

@@ -4,9 +4,10 @@ import { spreadOf } from "./statistics.ts";
 import type { Subject } from "./subjects.ts";
 import type { Window } from "./window.ts";
 
-const NAMES: readonly Subject["name"][] = ["gateway", "vmagent"];
+/** The first is what is measured, the others what it is compared with. */
+const NAMES = ["gateway", "gateway without rules", "vmagent"] as const satisfies Subject["name"][];
 const COLUMNS = [
-  "new series",
+  "scenario",
   "",
   "k samples per CPU-second",
   "delivered, k/s",
@@ -39,11 +40,11 @@ function tableOf(comparisons: readonly Comparison[]): string {
 }
 
 function rowsOf({ scenario, rounds }: Comparison): string[][] {
-  const share = `${scenario.newShare} %`;
-  const rows = NAMES.map((name) => [name, windowsOf(rounds, name)] as const)
-    .filter(([, windows]) => windows.length > 0)
-    .map(([name, windows]) => [share, name, ...cellsOf(windows)]);
-  if (rows.length === NAMES.length) rows.push([share, "ratio", ...ratioCells(rounds)]);
+  const what = `${scenario.newShare} % new${scenario.hasRules ? ", ten rules" : ""}`;
+  const present = NAMES.filter((name) => windowsOf(rounds, name).length > 0);
+  const rows = present.map((name) => [what, name, ...cellsOf(windowsOf(rounds, name))]);
+  const [gateway, ...others] = present;
+  for (const other of others) rows.push([what, `${gateway} / ${other}`, ...ratioCells(rounds, other)]);
   return rows;
 }
 
@@ -64,14 +65,15 @@ function cellsOf(windows: readonly Window[]): string[] {
   ];
 }
 
-/** Gateway over vmagent: of the medians, and of each round. */
-function ratioCells(rounds: readonly Round[]): string[] {
+/** The gateway over another program, round by round. */
+function ratioCells(rounds: readonly Round[], other: Subject["name"]): string[] {
   const ratio = (pick: (window: Window) => number): string => {
-    const gateway = windowsOf(rounds, "gateway").map(pick);
-    const vmagent = windowsOf(rounds, "vmagent").map(pick);
-    const medians = spreadOf(gateway).median / spreadOf(vmagent).median;
-    const each = gateway.map((value, round) => (value / (vmagent[round] ?? NaN)).toFixed(2));
-    return `**${medians.toFixed(2)}** (${each.join(", ")})`;
+    const ratios = rounds.flatMap(({ windows }) => {
+      const [ours, theirs] = [windows.get("gateway"), windows.get(other)];
+      return ours === undefined || theirs === undefined ? [] : [pick(ours) / pick(theirs)];
+    });
+    const { median, min, max } = spreadOf(ratios);
+    return `**${median.toFixed(2)}** [${min.toFixed(2)}..${max.toFixed(2)}]`;
   };
   return [
     ratio(({ samplesPerCpuSecond }) => samplesPerCpuSecond),

@@ -3,8 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { atLeast, parseOptions, runCommand, UsageError } from "./command.ts";
 import { ensureCorpus, NEW_SHARES, type NewShare, SERIES_PER_REQUEST } from "./corpus/corpus.ts";
 import { Driver } from "./driver.ts";
-import { memoryOf } from "./procfs.ts";
-import { waitForQuiet } from "./quiet.ts";
+import { memoryOf, othersCpuSeconds } from "./procfs.ts";
+import { QUIET_CORES, waitForQuiet } from "./quiet.ts";
 import { judge, type MemoryReading, SETTLING_MINUTES, type Soak } from "./soakVerdict.ts";
 import { gateway } from "./subjects.ts";
 import { BENCH_FOLDER, buildTools, type Tools } from "./tools.ts";
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   const tools = buildTools();
   const corpus = ensureCorpus(BENCH_FOLDER, options.newShare);
   await waitForQuiet(options.waitSeconds);
-  const soak = await withRig(tools, gateway(CONFIG), UPSTREAMS, async (rig) => {
+  const soak = await withRig(tools, gateway({ extraConfig: CONFIG }), UPSTREAMS, async (rig) => {
     const most = await saturate(tools, rig, corpus);
     const requestsPerSecond = LOAD * most;
     say(`it takes ${thousands(most)} k series a second; ${thousands(requestsPerSecond)} k are sent`);
@@ -88,7 +88,9 @@ async function soakAt(
   const before = rig.receivers.counters().samples;
   const driver = await startDriver(tools, rig, corpus, requestsPerSecond);
   try {
+    const others = new OthersWatch(rig, driver);
     const memory = await watch(rig, driver, minutes);
+    tellOfOthers(others.cores());
     const { slowestMs } = await driver.end();
     const lostSamples = await drain(driver, rig.receivers, before);
     const { sent, accepted } = driver.counters();
@@ -103,6 +105,7 @@ async function watch({ running, receivers }: Rig, driver: Driver, minutes: numbe
   const memory: MemoryReading[] = [];
   const began = performance.now();
   let { samples } = receivers.counters();
+  let others = new OthersWatch({ running, receivers }, driver);
   for (let tick = 1; tick * REPORT_EVERY_MS <= minutes * 60_000; tick++) {
     await pause(began + tick * REPORT_EVERY_MS - performance.now());
     const { rssMiB } = memoryOf(running.child.pid);
@@ -113,11 +116,37 @@ async function watch({ running, receivers }: Rig, driver: Driver, minutes: numbe
     say(
       `minute ${minute.toFixed(1)}: RSS ${rssMiB.toFixed(0)} MiB, ` +
         `${((now - samples) / REPORT_EVERY_MS).toFixed(0)} k samples a second, ` +
-        `slowest request ${slowestMs.toFixed(0)} ms`,
+        `slowest request ${slowestMs.toFixed(0)} ms, ` +
+        `others used ${others.cores().toFixed(2)} processors`,
     );
     samples = now;
+    others = new OthersWatch({ running, receivers }, driver);
   }
   return memory;
+}
+
+/** How much of the machine others use from the making of this on: what is slow on a busy machine says little. */
+class OthersWatch {
+  readonly #pids: readonly number[];
+  readonly #beganMs = performance.now();
+  readonly #cpuSecondsBefore: number;
+
+  constructor({ running, receivers }: Pick<Rig, "running" | "receivers">, driver: Driver) {
+    this.#pids = [running.child.pid, driver.pid, receivers.pid];
+    this.#cpuSecondsBefore = othersCpuSeconds(this.#pids);
+  }
+
+  /** Processors that others used on average. */
+  cores(): number {
+    const seconds = (performance.now() - this.#beganMs) / 1000;
+    return (othersCpuSeconds(this.#pids) - this.#cpuSecondsBefore) / seconds;
+  }
+}
+
+function tellOfOthers(cores: number): void {
+  const verdict =
+    cores <= QUIET_CORES ? "quiet" : `not quiet (want at most ${QUIET_CORES}): times say little`;
+  say(`others used ${cores.toFixed(2)} processors on average: the machine was ${verdict}`);
 }
 
 function startDriver(tools: Tools, rig: Rig, corpus: string, requestsPerSecond: number): Promise<Driver> {

@@ -6,17 +6,19 @@
  */
 import { uncompress } from "snappyjs";
 import { MAX_STEP_SERIES, type Effect, Engine, type Piece } from "../../src/engine/engine.ts";
-import { compileRoute } from "../../src/route/decide.ts";
-import type { RouteOptions } from "../../src/route/options.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { Router } from "../../src/route/router.ts";
 import { joinParcels } from "../../src/wire/parcel.ts";
 import { readPlainLength } from "../../src/wire/snappy.ts";
+import { benchRoute, DESTINATIONS, LABEL_LIMITS, NO_RULES } from "./benchRoute.ts";
 import { readBodies, SERIES_PER_REQUEST } from "./corpus/corpus.ts";
+import { newSeriesTable } from "./newSeries.ts";
 import { table } from "./report.ts";
+import { readRules, RULES_FILE } from "./rules.ts";
 import { spreadOf } from "./statistics.ts";
+import { type Stages, StopWatch } from "./stopWatch.ts";
 
 const ROUNDS = 5;
-const DESTINATIONS = 3;
 const PARCEL_LIMITS = { maxItems: 10_000, maxPlainBytes: 8 * 1024 * 1024 };
 const MAX_PLAIN_BYTES = 32 * 1024 * 1024;
 const TABLE = { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 };
@@ -27,17 +29,6 @@ const TASK_LABEL = Buffer.from("\x0a\x14\x0a\x0estream_task_id\x12\x0257", "lati
 /** Bodies whose pieces are compressed once more, to time that alone. */
 const BODIES_COMPRESSED_AGAIN = 40;
 
-const ROUTE: RouteOptions = {
-  name: "bench",
-  keyFormat: "pairs",
-  tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
-  placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
-  upstreams: Array.from({ length: DESTINATIONS }, (_, slot) => `upstream-${slot}`),
-};
-
-/** Stages by their names, in nanoseconds per series. */
-type Stages = Record<string, number>;
-
 /** @param corpus folder of bodies */
 export function stageTable(corpus: string): string {
   const bodies = readBodies(corpus);
@@ -47,10 +38,18 @@ export function stageTable(corpus: string): string {
     const { median, min, max } = spreadOf(rounds.map((round) => round[name] ?? NaN));
     return [name, `${median.toFixed(0)} [${min.toFixed(0)}..${max.toFixed(0)}]`];
   });
-  const { missNs, hitNs } = timeRouter(bodies);
-  rows.push(["the router, all series known", hitNs.toFixed(0)]);
-  rows.push(["what a new series adds: a decision in TypeScript", (missNs - hitNs).toFixed(0)]);
-  return `### Stages, ns per series\n\n${table(["stage", "median [min..max]"], rows)}`;
+  const rules = readRules(RULES_FILE);
+  rows.push(...routerRows(bodies, NO_RULES, ""), ...routerRows(bodies, rules, " with ten rules"));
+  const stages = table(["stage", "median [min..max]"], rows);
+  return `### Stages, ns per series\n\n${stages}\n${newSeriesTable(bodies, rules)}`;
+}
+
+function routerRows(bodies: readonly Uint8Array[], rules: RelabelRuleList, which: string): string[][] {
+  const { missNs, hitNs } = timeRouter(bodies, rules);
+  return [
+    [`the router${which}, all series known`, hitNs.toFixed(0)],
+    [`what a new series adds${which}: a decision in TypeScript`, (missNs - hitNs).toFixed(0)],
+  ];
 }
 
 function* stageRounds(bodies: readonly Uint8Array[]): Generator<Stages> {
@@ -120,21 +119,20 @@ function decideAll(engine: Engine): void {
 }
 
 /** The whole router over bodies that it never saw, and over them again. */
-function timeRouter(bodies: readonly Uint8Array[]): { readonly missNs: number; readonly hitNs: number } {
+function timeRouter(
+  bodies: readonly Uint8Array[],
+  rules: RelabelRuleList,
+): { readonly missNs: number; readonly hitNs: number } {
   const router = new Router(
-    [{ route: compileRoute(ROUTE), limits: PARCEL_LIMITS, lanes: 1 }],
-    {
-      labels: { maxLabels: 256, maxLabelNameBytes: 1024, maxLabelValueBytes: 65536 },
-      maxPlainBytes: MAX_PLAIN_BYTES,
-      metadata: PARCEL_LIMITS,
-      table: TABLE,
-    },
-    HASH_KEY,
+    NO_RULES,
+    [{ route: benchRoute(rules), limits: PARCEL_LIMITS, lanes: 1 }],
+    { labels: LABEL_LIMITS, maxPlainBytes: MAX_PLAIN_BYTES, metadata: PARCEL_LIMITS, table: TABLE },
+    { hashKey: HASH_KEY, isDue: () => false },
   );
   const pass = (some: readonly Uint8Array[]): number => {
     const watch = new StopWatch();
     for (const body of some) {
-      const steps = router.route([body]);
+      const steps = router.route([body], { context: CONTEXT, byRoute: [] });
       watch.time("route", () => {
         while (steps.next().done !== true);
       });
@@ -147,21 +145,4 @@ function timeRouter(bodies: readonly Uint8Array[]): { readonly missNs: number; r
   const missNs = pass(bodies.slice(half));
   pass(bodies);
   return { missNs, hitNs: pass(bodies) };
-}
-
-/** Adds times up under names. */
-class StopWatch {
-  readonly #nanoseconds = new Map<string, number>();
-
-  time<T>(name: string, work: () => T): T {
-    const began = process.hrtime.bigint();
-    const result = work();
-    const elapsed = Number(process.hrtime.bigint() - began);
-    this.#nanoseconds.set(name, (this.#nanoseconds.get(name) ?? 0) + elapsed);
-    return result;
-  }
-
-  perSeries(series: number): Stages {
-    return Object.fromEntries([...this.#nanoseconds].map(([name, elapsed]) => [name, elapsed / series]));
-  }
 }

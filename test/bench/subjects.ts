@@ -3,6 +3,8 @@ import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { freePort } from "../peers/program.ts";
 import { Child } from "./child.ts";
+import { indentedRules, RULES_FILE } from "./rules.ts";
+import type { Scenario } from "./scenarios.ts";
 import { REPOSITORY } from "./tools.ts";
 
 const GATEWAY = join(REPOSITORY, "dist/cmd/main.js");
@@ -17,25 +19,42 @@ export interface Running {
 
 /** A program that takes remote write and spreads the series over upstreams. */
 export interface Subject {
-  readonly name: "gateway" | "vmagent";
+  readonly name: "gateway" | "gateway without rules" | "vmagent";
   /** @param folder its working directory */
   start(upstreamUrls: readonly string[], folder: string): Promise<Running>;
 }
 
 /**
+ * The programs of a scenario, in the order in which they take turns: the gateway, itself without rules where known series
+ * go through rules, and what it is compared with.
+ */
+export function subjectsOf({ hasRules, newShare }: Scenario, alone: boolean): Subject[] {
+  const subjects = [gateway({ hasRules })];
+  if (hasRules && newShare === 0) subjects.push({ ...gateway(), name: "gateway without rules" });
+  const peer = alone ? null : vmagent(hasRules);
+  if (peer !== null) subjects.push(peer);
+  return subjects;
+}
+
+export interface GatewayOptions {
+  /** Whether its route has the rules of rules.yaml. */
+  readonly hasRules?: boolean;
+  /** Further top-level lines of its configuration. */
+  readonly extraConfig?: string;
+}
+
+/**
  * The gateway: one route of 128 tasks. With few upstreams a task lives on one of them (`key: task`); 128 tasks leave many
  * of a hundred slots empty, so from there on series are placed by themselves.
- *
- * @param extraConfig further top-level lines of its configuration
  */
-export function gateway(extraConfig = ""): Subject {
+export function gateway({ hasRules = false, extraConfig = "" }: GatewayOptions = {}): Subject {
   if (!existsSync(GATEWAY)) throw new Error(`${GATEWAY} is missing: npm run build makes it`);
   return {
     name: "gateway",
     start: async (upstreamUrls, folder) => {
       const port = await freePort();
       const config = join(folder, "gateway.yaml");
-      writeFileSync(config, gatewayConfig(port, upstreamUrls) + extraConfig);
+      writeFileSync(config, gatewayConfig(port, upstreamUrls, hasRules) + extraConfig);
       return started(
         "gateway",
         process.execPath,
@@ -49,25 +68,27 @@ export function gateway(extraConfig = ""): Subject {
 
 const MOST_UPSTREAMS_BY_TASK = 40;
 
-function gatewayConfig(port: number, upstreamUrls: readonly string[]): string {
+function gatewayConfig(port: number, upstreamUrls: readonly string[], hasRules: boolean): string {
   const key = upstreamUrls.length <= MOST_UPSTREAMS_BY_TASK ? "task" : "series";
   const upstreams = upstreamUrls.map((url, slot) => `      - {name: upstream-${slot}, url: "${url}"}\n`);
+  const rules = hasRules ? `    relabel_configs:\n${indentedRules(RULES_FILE, 6)}` : "";
   return `listen: 127.0.0.1:${port}
 shutdown: {drain_delay: 0s}
 routes:
   - name: bench
-    tasks: {count: 128}
+${rules}    tasks: {count: 128}
     placement: {key: ${key}}
     upstreams:
 ${upstreams.join("")}`;
 }
 
-/** vmagent from .peers (bash test/peers/install.sh) or the PATH; null where there is none. */
-export function vmagent(): Subject | null {
-  const program = [PEERS, ...(process.env["PATH"] ?? "").split(delimiter)]
-    .filter((folder) => folder !== "")
-    .map((folder) => join(folder, "vmagent"))
-    .find(isExecutable);
+/**
+ * vmagent from .peers (bash test/peers/install.sh) or the PATH; null where there is none.
+ *
+ * @param hasRules whether it applies the rules of rules.yaml before it spreads the series
+ */
+export function vmagent(hasRules: boolean): Subject | null {
+  const program = vmagentProgram();
   if (program === undefined) return null;
   return {
     name: "vmagent",
@@ -79,11 +100,23 @@ export function vmagent(): Subject | null {
         "-remoteWrite.shardByURL",
         "-remoteWrite.forcePromProto",
         "-remoteWrite.tmpDataPath=queue",
+        ...(hasRules ? [`-remoteWrite.relabelConfig=${RULES_FILE}`] : []),
         "-loggerLevel=WARN",
       ];
       return started("vmagent", program, args, port, folder);
     },
   };
+}
+
+export function isVmagentInstalled(): boolean {
+  return vmagentProgram() !== undefined;
+}
+
+function vmagentProgram(): string | undefined {
+  return [PEERS, ...(process.env["PATH"] ?? "").split(delimiter)]
+    .filter((folder) => folder !== "")
+    .map((folder) => join(folder, "vmagent"))
+    .find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {

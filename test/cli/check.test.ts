@@ -3,6 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { check } from "../../src/cli/check.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
+
+const EXAMPLES = new URL("../../config/examples/", import.meta.url).pathname;
+const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
 
 let folder = "";
 
@@ -19,7 +23,7 @@ function run(yaml: string): { code: number; lines: string[] } {
   const file = join(folder, "config.yaml");
   writeFileSync(file, yaml);
   const lines: string[] = [];
-  const code = check(file, { legacyHash: "jump" }, (line) => lines.push(line.replaceAll(file, "FILE")));
+  const code = check(file, OPTIONS, (line) => lines.push(line.replaceAll(file, "FILE")));
   return { code, lines };
 }
 
@@ -44,6 +48,36 @@ describe("check of a valid file", () => {
         "route one: pairs keys; 128 tasks in label stream_task_id by all labels (jump); 3 upstreams by the task (jump); the fullest has 1.05 times the average, none without tasks",
         "route two: pairs keys; no tasks; 2 upstreams by labels job, env (jump); how even this is depends on the series",
         "route three: pairs keys; 1 task in label stream_task_id by all labels without pod (jump); 1 upstream by all labels (hashmod); how even this is depends on the series",
+      ],
+    });
+  });
+
+  it("says what rules, final routes and tenants do", () => {
+    const keep = "{action: keep, source_labels: [job], regex: a}";
+    const yaml = [
+      `relabel_configs: [${keep}, ${keep}]`,
+      "routes:",
+      `  - {name: one, relabel_configs: [${keep}], final: true, tenant: {label: team, pass: true}, ${upstreams(1)}}`,
+      "  - name: two",
+      "    relabel_dialect: victoriametrics",
+      `    metric_relabel_configs: [${keep}, ${keep}]`,
+      "    tenant: {header: X-Team, label: team}",
+      "    upstreams:",
+      `      - {name: a, url: http://a/w, write_relabel_configs: [${keep}]}`,
+      "      - {name: b, url: http://b/w}",
+      `      - {name: c, url: http://c/w, write_relabel_configs: [${keep}, ${keep}]}`,
+      `  - {name: three, tenant: {pass: true}, ${upstreams(1)}}`,
+    ];
+    const hashed =
+      "pairs keys; no tasks; 1 upstream by all labels (jump); how even this is depends on the series";
+    expect(run(yaml.join("\n"))).toEqual({
+      code: 0,
+      lines: [
+        "FILE: valid; listens on 127.0.0.1:8080",
+        "before all routes: 2 relabel rules (prometheus)",
+        `route one: 1 relabel rule (prometheus); final; tenant of header x-scope-orgid in label team and passed to upstreams; ${hashed}`,
+        `route two: 2 relabel rules (victoriametrics); tenant of header x-team in label team; write rules: 1 for a, 2 for c; ${hashed.replace("1 upstream", "3 upstreams")}`,
+        `route three: tenant of header x-scope-orgid passed to upstreams; ${hashed}`,
       ],
     });
   });
@@ -91,6 +125,17 @@ describe("check of a valid file", () => {
   });
 });
 
+describe("check of an example", () => {
+  it.each(["all-options.yaml", "by-labels.yaml", "rule-selected-groups.yaml"])(
+    "has no warnings: %s",
+    (name) => {
+      const lines: string[] = [];
+      expect(check(EXAMPLES + name, OPTIONS, (line) => lines.push(line))).toBe(0);
+      expect(lines.filter((line) => line.includes("warning"))).toEqual([]);
+    },
+  );
+});
+
 describe("check of an invalid file", () => {
   it("prints all problems and exits 1", () => {
     expect(
@@ -109,7 +154,7 @@ describe("check of an invalid file", () => {
 
   it("does not stumble over a file that is not there", () => {
     const lines: string[] = [];
-    expect(check(join(folder, "none.yaml"), { legacyHash: "jump" }, (line) => lines.push(line))).toBe(1);
+    expect(check(join(folder, "none.yaml"), OPTIONS, (line) => lines.push(line))).toBe(1);
     expect(lines.at(-1)).toMatch(/none\.yaml: invalid, 1 error$/);
   });
 });

@@ -1,11 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { convert } from "../../src/cli/convert.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { LoadOptions } from "../../src/config/load.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 
+const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
 const FIXTURES = new URL("../fixtures/legacy/", import.meta.url).pathname;
 
 let folder = "";
@@ -29,7 +32,7 @@ function run(file: string, legacyHash: LoadOptions["legacyHash"] = "jump"): Run 
   const errors: string[] = [];
   const code = convert(
     file,
-    { legacyHash },
+    { legacyHash, checkRule: faultOf },
     (line) => lines.push(line),
     (line) => errors.push(line),
   );
@@ -49,7 +52,7 @@ const ODD_TEXTS = `router_rules:
 
 describe("convert of an old file", () => {
   it.each(
-    ["by-task.yaml", "by-labels.yaml", "replaced.yaml"].flatMap((name) => [
+    ["by-task.yaml", "by-labels.yaml", "replaced.yaml", "rules.yaml"].flatMap((name) => [
       { name, legacyHash: "jump" as const },
       { name, legacyHash: "hashmod" as const },
     ]),
@@ -57,20 +60,72 @@ describe("convert of an old file", () => {
     const { code, printed, errors } = run(FIXTURES + name, legacyHash);
     expect(code).toBe(0);
     expect(errors.length).toBeGreaterThan(0);
-    const native = loadConfig(write(printed), { legacyHash: "jump" });
+    const native = loadConfig(write(printed), OPTIONS);
     expect(native.problems.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(native.origin).toBe("native");
-    expect(native.config).toEqual(loadConfig(FIXTURES + name, { legacyHash }).config);
+    expect(native.config).toEqual(loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf }).config);
   });
 
   it("keeps texts that look like something else", () => {
-    const old = loadConfig(write(ODD_TEXTS), { legacyHash: "jump" }).config;
+    const old = loadConfig(write(ODD_TEXTS), OPTIONS).config;
     expect(old?.routes[0]?.route.placement.key).toEqual({
       kind: "by",
       names: ["yes", "null", "1", "a: b", "line # no comment"],
     });
     const { printed } = run(write(ODD_TEXTS));
-    expect(loadConfig(write(printed), { legacyHash: "jump" }).config).toEqual(old);
+    expect(loadConfig(write(printed), OPTIONS).config).toEqual(old);
+  });
+
+  it("writes the scalars of rules as they stood", () => {
+    const { printed } = run(`${FIXTURES}rules.yaml`);
+    for (const text of [
+      "separator: null",
+      "regex: 1.0",
+      "replacement: 1.0",
+      "modulus: 0x10",
+      'regex: "010"',
+    ]) {
+      expect(printed).toContain(`${text}\n`);
+    }
+  });
+
+  it("keeps rules whatever their texts", () => {
+    const odd = [
+      "1.0",
+      "010",
+      "0x1F",
+      "1_000",
+      "yes",
+      "true",
+      "null",
+      "~",
+      "",
+      " a",
+      "a: b",
+      "#a",
+      "|",
+      "é\n🙂",
+      "\t",
+    ];
+    const texts = fc.oneof(fc.constantFrom(...odd), fc.string({ unit: "grapheme" }));
+    const scalars = texts.chain((text) => {
+      // Plain only where YAML reads the same text from it; the rest is quoted, as a person would have to.
+      const plain = /^[\w.~]+$/.test(text) ? [text] : [];
+      return fc.constantFrom(JSON.stringify(text), ...plain);
+    });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(scalars, scalars), { minLength: 1, maxLength: 5 }), (rules) => {
+        const list = rules.map(([separator, replacement]) => {
+          return `{target_label: a, separator: ${separator}, replacement: ${replacement}}`;
+        });
+        const upstreams = "upstreams: {upstream_urls: [http://a/w]}";
+        const file = write(`router_rules: [{metric_relabel_configs: [${list.join(", ")}], ${upstreams}}]`);
+        const old = loadConfig(file, OPTIONS).config;
+        expect(old?.routes[0]?.route.relabel.rules.length).toBe(rules.length);
+        expect(loadConfig(write(run(file).printed), OPTIONS).config).toEqual(old);
+      }),
+      { numRuns: 200, seed: 11 },
+    );
   });
 
   it("says on top where it comes from", () => {

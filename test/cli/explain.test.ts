@@ -2,7 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { explainFile, explainText, Explainer } from "../../src/cli/explain.ts";
+import {
+  explainFile,
+  explainText,
+  Explainer,
+  type Explanation,
+  type RouteExplanation,
+} from "../../src/cli/explain.ts";
 import { configOf } from "../system/gatewayRig.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "explain-"));
@@ -14,6 +20,9 @@ const upstreams = (count: number): string =>
   `[${Array.from({ length: count }, (_, i) => `{name: vmagent-${i}, url: "http://127.0.0.1:${9000 + i}/"}`).join()}]`;
 const DEFAULT = configOf(`routes: [{name: aggregation, tasks: {count: 128}, upstreams: ${upstreams(3)}}]`);
 
+const routesOf = (explanation: Explanation): readonly RouteExplanation[] =>
+  "routes" in explanation ? explanation.routes : [];
+
 function linesOf(run: (print: (line: string) => void) => number): string[] {
   const lines: string[] = [];
   expect(run((line) => lines.push(line))).toBe(0);
@@ -22,7 +31,9 @@ function linesOf(run: (print: (line: string) => void) => number): string[] {
 
 describe("explain of one series", () => {
   it("shows a person key, task, slot, upstream and the labels that leave", () => {
-    const lines = linesOf((print) => explainText(DEFAULT, '{__name__="up",job="node"}', false, print));
+    const lines = linesOf((print) =>
+      explainText(DEFAULT, '{__name__="up",job="node"}', { tenant: null, json: false }, print),
+    );
     expect(lines).toEqual([
       'up{job="node"}',
       "  route aggregation",
@@ -36,9 +47,9 @@ describe("explain of one series", () => {
   });
 
   it("says why a series is refused at the door", () => {
-    expect(linesOf((print) => explainText(DEFAULT, '{a="1",a="2"}', false, print))).toEqual([
-      '{a="1",a="2"} is refused as it comes in: duplicate_label_name',
-    ]);
+    expect(
+      linesOf((print) => explainText(DEFAULT, '{a="1",a="2"}', { tenant: null, json: false }, print)),
+    ).toEqual(['{a="1",a="2"} is refused as it comes in: duplicate_label_name']);
   });
 });
 
@@ -137,12 +148,239 @@ routes: [{name: old, key_format: flat, tasks: {count: 128}, placement: {key: ser
   });
 });
 
+/** Rules at every place that takes them, and a route for each way to lose a series. */
+const WITH_RULES = configOf(`
+limits: {max_labels: 3, max_label_name_bytes: 20, max_label_value_bytes: 20}
+relabel_configs:
+  - {source_labels: [job], regex: unwanted, action: DROP}
+  - {source_labels: [job], regex: api-.*, target_label: job, replacement: api}
+routes:
+  - name: aggregation
+    tenant: {label: tenant}
+    relabel_configs:
+      - {source_labels: [job], regex: api, action: keep}
+      - {regex: pod, action: labeldrop}
+    tasks: {count: 16, label: task}
+    upstreams:
+      - name: one
+        url: http://127.0.0.1:1/
+        write_relabel_configs:
+          - {source_labels: [tenant], regex: secret, action: drop}
+          - {source_labels: [__name__], regex: nameless, target_label: __name__, replacement: ""}
+          - {source_labels: [tenant], regex: (.+), target_label: team}
+  - name: lossy
+    relabel_configs:
+      - {source_labels: [job], regex: lossy-.*, action: keep}
+      - {source_labels: [job], regex: lossy-name, target_label: __name__, replacement: ""}
+      - {source_labels: [job], regex: lossy-value, target_label: v, replacement: 123456789012345678901}
+      - {source_labels: [job], regex: lossy-label, target_label: a123456789012345678901, replacement: x}
+      - {source_labels: [job], regex: lossy-many, target_label: v1, replacement: x}
+      - {source_labels: [job], regex: lossy-many, target_label: v2, replacement: x}
+    upstreams: [{name: two, url: "http://127.0.0.1:2/"}]
+  - name: bare
+    relabel_configs:
+      - {source_labels: [job], regex: bare, action: keep}
+      - {regex: none, action: labelkeep}
+    upstreams: [{name: three, url: "http://127.0.0.1:3/"}]
+`);
+
+describe("explain under a configuration with rules", () => {
+  const explainer = new Explainer(WITH_RULES);
+  const series = (labels: Record<string, string>): [string, string][] => Object.entries(labels);
+
+  it("tells what each rule did, where the tenant and the task come in, and what leaves", () => {
+    expect(explainer.explain(series({ __name__: "up", job: "api-1", pod: "p" }), "team-a")).toEqual({
+      relabel_configs: [
+        { rule: 1, action: "drop", labels: series({ __name__: "up", job: "api-1", pod: "p" }) },
+        { rule: 2, action: "replace", labels: series({ __name__: "up", job: "api", pod: "p" }) },
+      ],
+      routes: [
+        {
+          route: "aggregation",
+          tenant_label: series({ __name__: "up", job: "api", pod: "p", tenant: "team-a" }),
+          relabel_configs: [
+            {
+              rule: 1,
+              action: "keep",
+              labels: series({ __name__: "up", job: "api", pod: "p", tenant: "team-a" }),
+            },
+            {
+              rule: 2,
+              action: "labeldrop",
+              labels: series({ __name__: "up", job: "api", tenant: "team-a" }),
+            },
+          ],
+          write_relabel_configs: [1, 2, 3].map((rule) => ({
+            rule,
+            action: rule === 1 ? "drop" : "replace",
+            labels: series({
+              __name__: "up",
+              job: "api",
+              task: "3",
+              ...(rule === 3 ? { team: "team-a" } : {}),
+              tenant: "team-a",
+            }),
+          })),
+          labels: series({ __name__: "up", job: "api", task: "3", team: "team-a", tenant: "team-a" }),
+          key: 226049569,
+          task: 3,
+          placement_key: 3,
+          slots: [0],
+          upstreams: ["one"],
+        },
+        {
+          route: "lossy",
+          relabel_configs: [{ rule: 1, action: "keep", dropped: true }],
+          selected: false,
+        },
+        {
+          route: "bare",
+          relabel_configs: [{ rule: 1, action: "keep", dropped: true }],
+          selected: false,
+        },
+      ],
+    });
+  });
+
+  it("shows all of it to a person", () => {
+    const text = '{__name__="up",job="api-1",pod="p"}';
+    expect(
+      linesOf((print) => explainText(WITH_RULES, text, { tenant: "team-a", json: false }, print)),
+    ).toEqual([
+      'up{job="api-1",pod="p"}',
+      "  global rule 1 drop     changes nothing",
+      '  global rule 2 replace  up{job="api",pod="p"}',
+      "  route aggregation",
+      '    tenant label   up{job="api",pod="p",tenant="team-a"}',
+      "    rule 1 keep       changes nothing",
+      '    rule 2 labeldrop  up{job="api",tenant="team-a"}',
+      "    key            226049569",
+      "    task           3",
+      "    placement key  3",
+      "    slot           0",
+      "    upstream       one",
+      '    write rule 1 drop     up{job="api",task="3",tenant="team-a"}',
+      "    write rule 2 replace  changes nothing",
+      '    write rule 3 replace  up{job="api",task="3",team="team-a",tenant="team-a"}',
+      '    forwarded as   up{job="api",task="3",team="team-a",tenant="team-a"}',
+      "  route lossy",
+      "    rule 1 keep  drops the series",
+      "    not selected",
+      "  route bare",
+      "    rule 1 keep  drops the series",
+      "    not selected",
+    ]);
+  });
+
+  it("takes the tenant's label away where the request names none", () => {
+    const labels = series({ __name__: "up", job: "api", tenant: "forged" });
+    const [route] = routesOf(explainer.explain(labels));
+    expect(route?.tenant_label).toEqual(series({ __name__: "up", job: "api" }));
+    expect(route?.labels?.map(([name]) => name)).toEqual(["__name__", "job", "task"]);
+  });
+
+  it.each([
+    {
+      name: "dropped by a global rule",
+      job: "unwanted",
+      dropped: "relabel_configs",
+      step: /global rule 1 drop\s+drops/,
+    },
+    {
+      name: "kept by no route",
+      job: "stranger",
+      dropped: "no_route",
+      step: /rule 1 keep {2}drops the series/,
+    },
+  ])("says of a series that it is $name", ({ job, dropped, step }) => {
+    const labels = series({ __name__: "up", job });
+    expect(explainer.explain(labels)).toMatchObject({ dropped });
+    const lines = linesOf((print) =>
+      explainText(WITH_RULES, `up{job="${job}"}`, { tenant: null, json: false }, print),
+    );
+    expect(lines.at(-1)).toBe(`  dropped: ${dropped}`);
+    expect(lines.join("\n")).toMatch(step);
+  });
+
+  const DROPS = [
+    { labels: { __name__: "up", job: "lossy-name" }, dropped: "no_metric_name", isPlaced: false },
+    { labels: { __name__: "up", job: "lossy-value" }, dropped: "label_value_too_long", isPlaced: false },
+    { labels: { __name__: "up", job: "lossy-label" }, dropped: "label_name_too_long", isPlaced: false },
+    { labels: { __name__: "up", job: "lossy-many" }, dropped: "too_many_labels", isPlaced: false },
+    { labels: { __name__: "up", job: "bare" }, dropped: "no_labels", isPlaced: false },
+    { labels: { __name__: "nameless", job: "api" }, dropped: "no_metric_name", isPlaced: true },
+    {
+      labels: { __name__: "up", job: "api" },
+      tenant: "secret",
+      dropped: "write_relabel_configs",
+      isPlaced: true,
+    },
+  ].map((each) => ({ tenant: null, ...each, name: `${each.dropped}, placed before: ${each.isPlaced}` }));
+
+  it.each(DROPS)(
+    "says why a route drops what it has selected: $name",
+    ({ labels, tenant, dropped, isPlaced }) => {
+      const found = routesOf(explainer.explain(series(labels), tenant)).filter(
+        (route) => route.selected !== false,
+      );
+      expect(found).toHaveLength(1);
+      expect(found[0]).toMatchObject({ dropped });
+      expect(found[0]).not.toHaveProperty("labels");
+      expect(found[0]?.upstreams !== undefined).toBe(isPlaced);
+      const text = `{${series(labels)
+        .map(([name, value]) => `${name}="${value}"`)
+        .join()}}`;
+      const lines = linesOf((print) => explainText(WITH_RULES, text, { tenant, json: false }, print));
+      expect(lines).toContain(`    dropped: ${dropped}`);
+      expect(lines.filter((line) => line.includes("forwarded as"))).toEqual([]);
+    },
+  );
+
+  it("asks no route behind a final one that selects the series", () => {
+    const config = configOf(`
+routes:
+  - {name: first, final: true, relabel_configs: [{source_labels: [job], regex: a, action: keep}], upstreams: ${upstreams(1)}}
+  - {name: second, relabel_configs: [{target_label: x, replacement: y}], upstreams: ${upstreams(1)}}
+`);
+    const explained = new Explainer(config);
+    expect(routesOf(explained.explain([["job", "a"]]))[1]).toEqual({ route: "second", selected: false });
+    expect(routesOf(explained.explain([["job", "b"]]))[1]?.labels).toEqual([
+      ["job", "b"],
+      ["x", "y"],
+    ]);
+  });
+
+  it("gives the same as JSON on the command line", () => {
+    const [line = ""] = linesOf((print) =>
+      explainText(WITH_RULES, 'up{job="api"}', { tenant: "team-a", json: true }, print),
+    );
+    const explanation = explainer.explain(series({ __name__: "up", job: "api" }), "team-a");
+    expect(JSON.parse(line)).toEqual(explanation);
+  });
+});
+
 describe("explain of a file", () => {
+  it("takes the tenant for all its lines", async () => {
+    const file = join(folder, "tenants.ndjson");
+    const line = '{"labels":[["__name__","up"],["job","api"]]}';
+    writeFileSync(file, `${line}\n${line}\n`);
+    const lines: string[] = [];
+    expect(await explainFile(WITH_RULES, file, { tenant: "team-a" }, (text) => lines.push(text))).toBe(0);
+    const explanation = new Explainer(WITH_RULES).explain(
+      [
+        ["__name__", "up"],
+        ["job", "api"],
+      ],
+      "team-a",
+    );
+    expect(lines.map((text) => JSON.parse(text) as unknown)).toEqual([explanation, explanation]);
+  });
+
   it("prints a JSON line for each line", async () => {
     const file = join(folder, "series.ndjson");
     writeFileSync(file, '{"labels":[["__name__","up"]]}\n\n{"labels":[["",""]]}\n');
     const lines: string[] = [];
-    expect(await explainFile(DEFAULT, file, (line) => lines.push(line))).toBe(0);
+    expect(await explainFile(DEFAULT, file, { tenant: null }, (line) => lines.push(line))).toBe(0);
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       new Explainer(DEFAULT).explain([["__name__", "up"]]),
       { refused: "empty_label_name" },
@@ -159,6 +397,6 @@ describe("explain of a file", () => {
   ])("names the line with $name", async ({ line, message }) => {
     const file = join(folder, "bad.ndjson");
     writeFileSync(file, `{"labels":[]}\n${line}\n`);
-    await expect(explainFile(DEFAULT, file, () => undefined)).rejects.toThrow(message);
+    await expect(explainFile(DEFAULT, file, { tenant: null }, () => undefined)).rejects.toThrow(message);
   });
 });

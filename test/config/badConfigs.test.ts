@@ -5,7 +5,9 @@ import type { BadConfig } from "./badConfig.ts";
 const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]`;
 
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
-const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, routes";
+const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, relabel_configs, routes";
+const KNOWN_IN_ROUTE =
+  "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, placement, tenant, upstreams, delivery";
 
 const FILE: readonly BadConfig[] = [
   { name: "an empty file", yaml: "", problems: ["1:1: routes: missing; want a list of routes"] },
@@ -199,11 +201,10 @@ const ROUTES: readonly BadConfig[] = [
   },
   {
     name: "options of later versions in a route",
-    yaml: inRoute("relabel_configs: []", "final: true", "tenant: {}"),
+    yaml: inRoute("retire_after: 1h", "topology: []"),
     problems: [
-      "4:5: routes[0].relabel_configs: unknown key; want one of: name, key_format, tasks, placement, upstreams, delivery",
-      "5:5: routes[0].final: unknown key; want one of: name, key_format, tasks, placement, upstreams, delivery",
-      "6:5: routes[0].tenant: unknown key; want one of: name, key_format, tasks, placement, upstreams, delivery",
+      `4:5: routes[0].retire_after: unknown key; ${KNOWN_IN_ROUTE}`,
+      `5:5: routes[0].topology: unknown key; ${KNOWN_IN_ROUTE}`,
     ],
   },
 ];

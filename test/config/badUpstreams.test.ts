@@ -99,8 +99,8 @@ const UPSTREAMS: readonly BadConfig[] = [
     name: "options of later versions in an upstream",
     yaml: inUpstream("weight: 2, removed: true"),
     problems: [
-      "3:7: routes[0].upstreams[0].weight: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config",
-      "3:18: routes[0].upstreams[0].removed: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config",
+      "3:7: routes[0].upstreams[0].weight: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config, write_relabel_configs",
+      "3:18: routes[0].upstreams[0].removed: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config, write_relabel_configs",
     ],
   },
 ];

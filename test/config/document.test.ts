@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
 import type { LoadedConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 
 function parse(yaml: string): LoadedConfig {
-  return parseConfig(yaml, "f.yaml", { legacyHash: "jump" });
+  return parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
 }
 
 function problemsOf(yaml: string): string[] {
@@ -82,8 +83,8 @@ describe("keys", () => {
         "routes: [{name: a, upstreams: [{name: a, url: http://a/w}]}]\nconstructor: 1\n__proto__: 1",
       ),
     ).toEqual([
-      "f.yaml:2:1: constructor: unknown key; want one of: listen, limits, memory, shutdown, routes",
-      "f.yaml:3:1: __proto__: unknown key; want one of: listen, limits, memory, shutdown, routes",
+      "f.yaml:2:1: constructor: unknown key; want one of: listen, limits, memory, shutdown, relabel_configs, routes",
+      "f.yaml:3:1: __proto__: unknown key; want one of: listen, limits, memory, shutdown, relabel_configs, routes",
     ]);
   });
 });
@@ -112,7 +113,12 @@ describe("anchors and aliases", () => {
       ].join("\n"),
     );
     expect(problems).toEqual([]);
-    expect(config?.routes.map(({ delivery, route }) => [delivery.remoteTimeoutMs, route.upstreams])).toEqual([
+    expect(
+      config?.routes.map(({ delivery, upstreams }) => [
+        delivery.remoteTimeoutMs,
+        upstreams.map(({ name }) => name),
+      ]),
+    ).toEqual([
       [5000, ["r"]],
       [5000, ["r"]],
     ]);
@@ -126,7 +132,7 @@ describe("anchors and aliases", () => {
     expect(
       parse(
         "routes: [{name: &a one, upstreams: [{name: *a, url: http://a/w}, {name: &a two, url: http://b/w}]}]",
-      ).config?.routes[0]?.route.upstreams,
+      ).config?.routes[0]?.upstreams.map(({ name }) => name),
     ).toEqual(["one", "two"]);
   });
 
@@ -243,6 +249,13 @@ describe("any text at all", () => {
     "mode",
     "labels",
     "global",
+    "relabel_configs",
+    "metric_relabel_configs",
+    "write_relabel_configs",
+    "target_label",
+    "regex",
+    "tenant",
+    "header",
     "<<",
     "*a",
     "&a",
@@ -277,14 +290,14 @@ describe("any text at all", () => {
   ];
   const scribble = fc.array(fc.constantFrom(...words), { maxLength: 60 }).map((parts) => parts.join(""));
   const tree = fc
-    .object({ key: fc.constantFrom(...words.slice(0, 18)), maxDepth: 5 })
+    .object({ key: fc.constantFrom(...words.slice(0, 25)), maxDepth: 5 })
     .map((value) => JSON.stringify(value));
 
   it("gives a config or an error, and never throws", () => {
     fc.assert(
       fc.property(fc.oneof(scribble, tree, fc.string(), fc.string({ unit: "binary" })), (yaml) => {
         for (const legacyHash of ["jump", "hashmod"] as const) {
-          const { config, problems } = parseConfig(yaml, "f.yaml", { legacyHash });
+          const { config, problems } = parseConfig(yaml, "f.yaml", { legacyHash, checkRule: faultOf });
           expect(config === null).toBe(problems.some(({ severity }) => severity === "error"));
           for (const { line, column } of problems) expect(Math.min(line, column)).toBeGreaterThanOrEqual(1);
         }

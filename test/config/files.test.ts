@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 
 const CONFIG = new URL("../../config/", import.meta.url).pathname;
-const OPTIONS = { legacyHash: "jump" } as const;
+const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
 
 let folder = "";
 
@@ -55,10 +56,16 @@ describe("the files in config/", () => {
     expect(config?.routes.map(({ route }) => route)).toEqual([
       {
         name: "aggregation",
+        tenant: { header: "x-scope-orgid", label: null, pass: false },
+        relabel: { dialect: "prometheus", rules: [] },
+        final: false,
         keyFormat: "pairs",
         tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
         placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
-        upstreams: ["sink-0", "sink-1", "sink-2"],
+        upstreams: ["sink-0", "sink-1", "sink-2"].map((name) => ({
+          name,
+          writeRelabel: { dialect: "prometheus", rules: [] },
+        })),
       },
     ]);
     expect(config?.routes[0]?.upstreams.map(({ url }) => url.href)).toEqual([
@@ -86,9 +93,28 @@ describe("the files in config/", () => {
   it.each([
     { name: "by-labels.yaml", origin: "native", key: { kind: "by", names: ["cluster", "job"] } },
     { name: "old-gateway.yaml", origin: "legacy", key: { kind: "task" } },
+    { name: "rule-selected-groups.yaml", origin: "native", key: { kind: "all" } },
   ])("examples/$name is valid", ({ name, origin, key }) => {
     const loaded = loadConfig(join(CONFIG, "examples", name), OPTIONS);
     expect(loaded.origin).toBe(origin);
     expect(loaded.config?.routes[0]?.route.placement.key).toEqual(key);
+  });
+
+  it("examples/rule-selected-groups.yaml gives a tenant, an aggregation and the rest a group each", () => {
+    const { config, problems } = loadConfig(join(CONFIG, "examples/rule-selected-groups.yaml"), OPTIONS);
+    expect(problems).toEqual([]);
+    expect(
+      config?.routes.map(({ route }) => [
+        route.name,
+        route.final,
+        route.tenant.label,
+        route.tasks?.count,
+        route.relabel.rules.map(({ action }) => action),
+      ]),
+    ).toEqual([
+      ["team-a", true, "tenant", undefined, ["keep"]],
+      ["aggregation", true, null, 128, ["keep", "labeldrop"]],
+      ["raw", false, null, undefined, []],
+    ]);
   });
 });

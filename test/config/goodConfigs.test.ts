@@ -2,12 +2,16 @@ import { describe, expect, it } from "vitest";
 import type { Config } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 
 const UPSTREAMS = `upstreams: [{name: a, url: "http://a/w"}, {name: b, url: "http://b/w"}]`;
 
 /** The config of a text that has neither errors nor, unless they are given, warnings. */
 function load(yaml: string, warnings: readonly string[] = []): Config {
-  const { config, problems, origin } = parseConfig(yaml, "f.yaml", { legacyHash: "jump" });
+  const { config, problems, origin } = parseConfig(yaml, "f.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+  });
   expect(problems.map(formatProblem)).toEqual(warnings);
   expect(origin).toBe("native");
   if (config === null) throw new Error("no config");
@@ -28,6 +32,8 @@ function loadUpstream(options: string): Config["routes"][number]["upstreams"][nu
   return upstream;
 }
 
+const NO_RULES = { dialect: "prometheus", rules: [] } as const;
+
 const DEFAULTS: Config = {
   listen: { host: "127.0.0.1", port: 8080 },
   limits: {
@@ -40,14 +46,21 @@ const DEFAULTS: Config = {
   },
   decisionTable: { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 },
   shutdown: { drainDelayMs: 5000, graceMs: 30000 },
+  relabel: NO_RULES,
   routes: [
     {
       route: {
         name: "r",
+        tenant: { header: "x-scope-orgid", label: null, pass: false },
+        relabel: NO_RULES,
+        final: false,
         keyFormat: "pairs",
         tasks: null,
         placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
-        upstreams: ["a", "b"],
+        upstreams: [
+          { name: "a", writeRelabel: NO_RULES },
+          { name: "b", writeRelabel: NO_RULES },
+        ],
       },
       upstreams: [
         {
@@ -76,6 +89,7 @@ const DEFAULTS: Config = {
         retryOn: [],
         breaker: { consecutiveFailures: 5, resetAfterMs: 10000 },
         deliveryDeadlineMs: 10000,
+        tenantHeader: null,
       },
     },
   ],
@@ -87,10 +101,11 @@ describe("a configuration of the least that is needed", () => {
   });
 
   it("is the same when every section is there but null", () => {
-    const nulls = "key_format: , placement: {key: null, algorithm: }, delivery: {queue_config: , breaker: }";
-    expect(load(`listen:\nlimits:\nshutdown: ~\nroutes: [{name: r, ${UPSTREAMS}, ${nulls}}]`)).toEqual(
-      DEFAULTS,
-    );
+    const nulls =
+      "key_format: , placement: {key: null, algorithm: }, delivery: {queue_config: , breaker: }, " +
+      "relabel_dialect: , relabel_configs: , metric_relabel_configs: , final: , tenant: {header: , label: , pass: }";
+    const top = "listen:\nlimits:\nshutdown: ~\nrelabel_configs:\n";
+    expect(load(`${top}routes: [{name: r, ${UPSTREAMS}, ${nulls}}]`)).toEqual(DEFAULTS);
   });
 
   it("is the same when every default is written out", () => {
@@ -99,12 +114,17 @@ listen: 127.0.0.1:8080
 limits: {max_body_bytes: 32MiB, max_decoded_bytes: 32MiB, max_labels: 256, max_label_name_bytes: 1KiB, max_label_value_bytes: 64KiB, body_timeout: 15s}
 memory: {decision_table_series: 1000000, decision_table_bytes: 256MiB}
 shutdown: {drain_delay: 5s, grace: 30s}
+relabel_configs: []
 routes:
   - name: r
+    relabel_dialect: prometheus
+    relabel_configs: []
+    final: false
+    tenant: {header: X-Scope-OrgID, label: "", pass: false}
     key_format: pairs
     placement: {key: series, algorithm: jump, missing_key: one_place}
     upstreams:
-      - {name: a, url: "http://a/w", tls_config: , headers: {}}
+      - {name: a, url: "http://a/w", tls_config: , headers: {}, write_relabel_configs: []}
       - {name: b, url: "http://b/w"}
     delivery:
       remote_timeout: 30s
@@ -276,7 +296,7 @@ describe("an upstream", () => {
 
   it("may have the name of one in another route, if the url is the same", () => {
     const { routes } = load(`routes:\n- {name: r, ${UPSTREAMS}}\n- {name: s, ${UPSTREAMS}}`);
-    expect(routes.map(({ route }) => route.upstreams)).toEqual([
+    expect(routes.map(({ route }) => route.upstreams.map(({ name }) => name))).toEqual([
       ["a", "b"],
       ["a", "b"],
     ]);
@@ -306,6 +326,7 @@ describe("delivery", () => {
       retryOn: [404, 409],
       breaker: { consecutiveFailures: 1, resetAfterMs: 250 },
       deliveryDeadlineMs: 5400000,
+      tenantHeader: null,
     });
   });
 

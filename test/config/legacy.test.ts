@@ -2,25 +2,31 @@ import { describe, expect, it } from "vitest";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import type { LoadedConfig, LoadOptions } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
+import type { RouteOptions } from "../../src/route/options.ts";
 
 const FIXTURES = new URL("../fixtures/legacy/", import.meta.url).pathname;
 
 function load(name: string, legacyHash: LoadOptions["legacyHash"] = "jump"): LoadedConfig {
-  return loadConfig(FIXTURES + name, { legacyHash });
+  return loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf });
 }
 
 function parse(yaml: string): LoadedConfig {
-  return parseConfig(yaml, "old.yaml", { legacyHash: "jump" });
+  return parseConfig(yaml, "old.yaml", { legacyHash: "jump", checkRule: faultOf });
 }
 
 function problemsOf({ problems }: LoadedConfig): string[] {
   return problems.map((problem) => formatProblem(problem).replace(FIXTURES, ""));
 }
 
+function namesOf(route: RouteOptions): string[] {
+  return route.upstreams.map(({ name }) => name);
+}
+
+const ACTIONS =
+  "replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase, uppercase";
 const CONVERTED =
   "warning: a file of the old Go gateway, converted: it listens on :8080, and has the limits and the delivery of this gateway's defaults; the command convert writes it natively";
-const NO_RELABELLING =
-  "this version runs no relabel rules, and without this one the route would get other series; remove it if that is right";
 
 describe("an old file with upstreams by the task", () => {
   it("becomes key: task under jump hash", () => {
@@ -29,10 +35,16 @@ describe("an old file with upstreams by the task", () => {
     expect(config?.listen).toEqual({ host: "", port: 8080 });
     expect(config?.routes[0]?.route).toEqual({
       name: "vmagent",
+      tenant: { header: "x-scope-orgid", label: null, pass: false },
+      relabel: { dialect: "prometheus", rules: [] },
+      final: false,
       keyFormat: "flat",
       tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
       placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
-      upstreams: [0, 1, 2].map((n) => `monitoring-vmagent-${n}.monitoring-vmagent.monitoring.svc:8429`),
+      upstreams: [0, 1, 2].map((n) => ({
+        name: `monitoring-vmagent-${n}.monitoring-vmagent.monitoring.svc:8429`,
+        writeRelabel: { dialect: "prometheus", rules: [] },
+      })),
     });
   });
 
@@ -72,7 +84,7 @@ describe("an old file with several rules", () => {
 
   it("names upstreams after their hosts, longer where a host has several urls", () => {
     const routes = load("by-labels.yaml").config?.routes ?? [];
-    expect(routes.map(({ route }) => route.upstreams)).toEqual([
+    expect(routes.map(({ route }) => namesOf(route))).toEqual([
       ["vm-0:8429", "vm-1:8429"],
       ["vm-0:8429", "vm-1:8429/insert/7/prometheus/api/v1/write", "vm-2"],
       ["archive:9090"],
@@ -87,7 +99,7 @@ describe("an old file with several rules", () => {
 
   it("numbers a url that stands more than once, and gives one task where nothing was divided", () => {
     const { config } = load("replaced.yaml");
-    expect(config?.routes.map(({ route }) => [route.name, route.tasks?.count, route.upstreams])).toEqual([
+    expect(config?.routes.map(({ route }) => [route.name, route.tasks?.count, namesOf(route)])).toEqual([
       ["twice", 1, ["kept:8429", "kept:8429-2", "kept:8429-3"]],
     ]);
   });
@@ -106,6 +118,34 @@ describe("an old file with several rules", () => {
   });
 });
 
+describe("an old file with relabel rules", () => {
+  it("selects the series of a route by all of them", () => {
+    const routes = load("rules.yaml").config?.routes ?? [];
+    expect(routes.map(({ route }) => route.relabel.dialect)).toEqual(["prometheus", "prometheus"]);
+    expect(routes.map(({ route }) => route.relabel.rules.map(({ action }) => action))).toEqual([
+      ["keep", "LabelDrop", null, "hashmod", "drop", "dropequal"],
+      ["drop"],
+    ]);
+    expect(routes[0]?.route.relabel.rules[2]).toMatchObject({
+      separator: "",
+      regex: "1.0",
+      replacement: "1.0",
+    });
+    expect(routes[0]?.route.relabel.rules[3]?.modulus).toBe(16n);
+  });
+
+  it("warns of each that changes labels, and of no other", () => {
+    const applied = (line: number, rule: number, action: string): string =>
+      `rules.yaml:${line}:9: warning: router_rules[0].metric_relabel_configs[${rule - 1}]: rule ${rule}: applied: ${action} changes labels before they are hashed and sent; in the old gateway only the rules behind it saw that`;
+    const problems = problemsOf(load("rules.yaml"));
+    expect(problems.filter((problem) => problem.includes("metric_relabel_configs"))).toEqual([
+      applied(9, 2, "labeldrop"),
+      applied(11, 3, "replace"),
+      applied(16, 4, "hashmod"),
+    ]);
+  });
+});
+
 describe("an old file that asks for what this gateway does not do", () => {
   it("is refused with places and paths of the old file", () => {
     const loaded = load("beyond.yaml");
@@ -114,8 +154,6 @@ describe("an old file that asks for what this gateway does not do", () => {
     const errors = problemsOf(loaded).filter((problem) => !problem.includes("warning"));
     expect(errors).toEqual([
       "beyond.yaml:6:13: router_rules[0].hash_labels.mode: want a whole number; got hashmod",
-      `beyond.yaml:9:9: router_rules[0].metric_relabel_configs[0]: ${NO_RELABELLING}`,
-      `beyond.yaml:12:9: router_rules[0].metric_relabel_configs[1]: ${NO_RELABELLING}`,
       "beyond.yaml:18:11: router_rules[0].upstreams.upstream_urls[1]: want a url as http://vmagent-0:8429/api/v1/write; got vm-1:8429",
       "beyond.yaml:21:22: router_rules[1].upstreams.upstream_type: this gateway writes to no Kafka, so what this rule sent there would stop flowing; remove the rule to go on without it",
     ]);
@@ -160,7 +198,25 @@ describe("an old file that asks for what this gateway does not do", () => {
     {
       name: "relabel rules that are no list",
       yaml: "router_rules: [{router_name: a, metric_relabel_configs: {}, upstreams: {upstream_urls: [http://a/w]}}]",
-      problems: ["1:57: router_rules[0].metric_relabel_configs: want a list of relabel rules; got a map"],
+      problems: ["1:57: router_rules[0].metric_relabel_configs: want a list of rules; got a map"],
+    },
+    {
+      name: "relabel rules that the old gateway would not have taken",
+      yaml: [
+        "router_rules:",
+        "  - upstreams: {upstream_urls: [http://a/w]}",
+        "    metric_relabel_configs:",
+        "      - {action: keep, regx: a}",
+        "      - {action: keep_metrics, regex: a}",
+        "      - {action: labeldrop, regex: 'a(?=b)'}",
+        "      -",
+      ].join("\n"),
+      problems: [
+        "4:24: router_rules[0].metric_relabel_configs[0].regx: rule 1: unknown key; did you mean regex?",
+        `5:18: router_rules[0].metric_relabel_configs[1].action: rule 2: want one of ${ACTIONS}; got "keep_metrics", which wants relabel_dialect: victoriametrics`,
+        '6:36: router_rules[0].metric_relabel_configs[2].regex: rule 3: want a regular expression of RE2; invalid or unsupported Perl syntax: "(?="',
+        "7:8: router_rules[0].metric_relabel_configs[3]: rule 4: want keys and values; got nothing",
+      ],
     },
     {
       name: "user information that is no text",

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import type { LoadedConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 
 const FIXTURES = new URL("../fixtures/config/", import.meta.url);
 const CERT = readFileSync(new URL("client.crt", FIXTURES), "utf8");
@@ -28,7 +29,7 @@ function write(name: string, content: string | Uint8Array): void {
 /** Loads a file in the folder with one upstream that has the options. */
 function load(options: string): LoadedConfig {
   write("config.yaml", `routes: [{name: r, upstreams: [{name: a, url: https://a/w, ${options}}]}]`);
-  return loadConfig(join(folder, "config.yaml"), { legacyHash: "jump" });
+  return loadConfig(join(folder, "config.yaml"), { legacyHash: "jump", checkRule: faultOf });
 }
 
 function problemsOf(options: string): string[] {

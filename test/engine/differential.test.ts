@@ -2,12 +2,14 @@
 import fc from "fast-check";
 import { compress } from "snappyjs";
 import { describe, expect, it } from "vitest";
-import { compileRoute } from "../../src/route/decide.ts";
-import type { LabelLimits, ParcelLimits } from "../../src/route/options.ts";
+import type { LabelLimits, ParcelLimits, RouteOptions } from "../../src/route/options.ts";
+import type { RequestTenants } from "../../src/route/tenants.ts";
+import { Random } from "../fuzz/random.ts";
 import { Splitter } from "../oracle/split.ts";
 import { routingDifference } from "../oracle/routingDifference.ts";
-import { exampleRoute, TASK_LABEL } from "../route/exampleRoute.ts";
-import { LABEL_LIMITS, MIB, routerOf, type RouterShape } from "../route/routed.ts";
+import { GLOBAL_RULES, NAMED_TENANTS, RULED_ROUTES, SEVERAL_TENANTS } from "../oracle/ruledRoutes.ts";
+import { exampleRoute, NO_RULES, slotsOf, TASK_LABEL } from "../route/exampleRoute.ts";
+import { LABEL_LIMITS, MIB, NO_TENANTS, routerOf, type RouterShape } from "../route/routed.ts";
 import {
   exemplar,
   fixed32Field,
@@ -31,28 +33,32 @@ const ROUTES = [
     name: "archive",
     tasks: null,
     placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
-    upstreams: ["old-0", "old-1"],
+    upstreams: slotsOf("old-0", "old-1"),
   }),
   exampleRoute({
     name: "by-job",
     placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place" },
   }),
-].map((options) => compileRoute(options));
+];
 
 interface Setting extends RouterShape {
   readonly limits?: ParcelLimits;
   readonly labels?: LabelLimits;
+  readonly routes?: readonly RouteOptions[];
+  /** Whose requests come, one after another and again. */
+  readonly tenants?: readonly RequestTenants[];
 }
 
 /** Routes plain requests one after another through one router, and names the first that differs from the oracle's. */
 function differences(plains: readonly Uint8Array[], setting: Setting = {}): string[] {
-  const { limits = ROOMY, labels = LABEL_LIMITS } = setting;
-  const routes = ROUTES.map((route) => ({ route, limits }));
+  const { limits = ROOMY, labels = LABEL_LIMITS, tenants = [], globalRules = NO_RULES } = setting;
+  const routes = (setting.routes ?? ROUTES).map((route) => ({ route, limits }));
   const router = routerOf(routes, { ...setting, metadata: limits });
-  const oracle = new Splitter(routes, labels, limits);
+  const oracle = new Splitter(globalRules, routes, labels, limits);
   return plains.flatMap((plain, index) => {
     const block = compress(new Uint8Array(plain));
-    const difference = routingDifference(router, oracle, block, MAX_PLAIN_BYTES);
+    const whose = tenants[index % tenants.length] ?? NO_TENANTS;
+    const difference = routingDifference(router, oracle, block, MAX_PLAIN_BYTES, whose);
     return difference === null ? [] : [`request ${index}: ${difference}`];
   });
 }
@@ -75,7 +81,7 @@ describe("recorded requests", () => {
 });
 
 const text = fc.oneof(
-  fc.constantFrom("job", "instance", TASK_LABEL, "stream_task_j", "a", "～", "😀", ""),
+  fc.constantFrom("__name__", "job", "instance", TASK_LABEL, "stream_task_j", "a", "～", "😀", ""),
   fc.string({ maxLength: 12, unit: "binary" }),
 );
 const labels = fc
@@ -135,6 +141,89 @@ describe("made-up requests", () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+const RULED: Setting = {
+  globalRules: GLOBAL_RULES,
+  routes: RULED_ROUTES,
+  tenants: SEVERAL_TENANTS,
+};
+
+/** Whether a step is due to end: never, now and then, or after each decision. */
+const DUE: readonly { readonly due: string; readonly isDue: () => () => boolean }[] = [
+  { due: "never", isDue: () => () => false },
+  {
+    due: "now and then",
+    isDue: () => {
+      const random = new Random(20260101);
+      return () => random.once(4);
+    },
+  },
+  { due: "always", isDue: () => () => true },
+];
+
+describe("made-up requests of several tenants, with rules everywhere", () => {
+  const ruledLabel = fc.record({
+    name: fc.constantFrom("__name__", "a", "instance", "job", TASK_LABEL, "tenant", "～", "😀"),
+    value: fc.constantFrom("job", "instance", "abc", "abcdefg", "x", "d", ""),
+  });
+  /** Series that nothing at the door is against, but some limits. */
+  const ruledSeries = fc
+    .tuple(fc.uniqueArray(ruledLabel, { selector: ({ name }) => name, maxLength: 6 }), items)
+    .map(([each, some]) => series(...each.map(({ name, value }) => label(name, value)), ...some));
+  const ruledField = fc.oneof({ arbitrary: ruledSeries, weight: 3 }, { arbitrary: anyField, weight: 1 });
+  const tight = { maxLabels: 5, maxLabelNameBytes: 14, maxLabelValueBytes: 7 };
+  const rows = TABLES.flatMap(({ table, shape }) => DUE.map((each) => ({ table, shape, ...each })));
+
+  it.each(rows)("come to the same with $table, steps due $due", ({ shape, isDue }) => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(ruledField, { maxLength: 8 }), { minLength: 1, maxLength: 5 }),
+        limits,
+        fc.constantFrom(LABEL_LIMITS, tight),
+        (requests, parcelLimits, labelLimits) => {
+          const plains = requests.map((fields) => Buffer.concat(fields));
+          const setting = { ...RULED, ...shape, limits: parcelLimits, labels: labelLimits };
+          // Each request as several tenants, and as the same ones again.
+          const times = [...plains, ...plains, ...plains];
+          expect(differences(times, { ...setting, isDue: isDue() })).toEqual([]);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it("reach every kind of outcome", () => {
+    const routes = RULED_ROUTES.map((route) => ({ route, limits: ROOMY }));
+    const oracle = new Splitter(GLOBAL_RULES, routes, tight, ROOMY);
+    const seen = new Set<string>();
+    for (const fields of fc.sample(fc.array(ruledSeries, { maxLength: 8 }), 300)) {
+      for (const { byRoute } of NAMED_TENANTS) {
+        const { tallies, consignments } = oracle.split(Buffer.concat(fields), byRoute);
+        for (const { tally } of tallies) {
+          seen.add("reason" in tally ? tally.reason : tally.kind);
+        }
+        for (const { route } of consignments) seen.add(`sent by ${route}`);
+      }
+    }
+    const every = [
+      ...["relabel_configs", "no_route", "not_selected", "missing_key_labels", "write_relabel_configs"],
+      ...["no_labels", "no_metric_name", "too_many_labels", "empty_label_name", "label_value_too_long"],
+      ...[0, 1, 2, 3].map((route) => `sent by ${route}`),
+    ];
+    expect(every.filter((each) => !seen.has(each))).toEqual([]);
+  });
+});
+
+describe("recorded requests of several tenants, with rules everywhere", () => {
+  const plains = plainRequests().map(({ plain }) => plain);
+  const rows = TABLES.slice(0, 3).map(({ table, shape }) => ({ table, shape }));
+
+  it.each(rows)("come to the same with $table, steps due once in a while", ({ shape }) => {
+    const random = new Random(20260102);
+    const setting = { ...RULED, ...shape, isDue: () => random.once(100) };
+    expect(differences([...plains, ...plains], setting)).toEqual([]);
   });
 });
 

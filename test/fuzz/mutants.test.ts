@@ -2,11 +2,10 @@ import { compress, uncompress } from "snappyjs";
 import { describe, expect, it } from "vitest";
 import { decodeWriteRequest } from "../../src/cli/referenceDecoder.ts";
 import { loadSchema } from "../../src/cli/protoSchema.ts";
-import { compileRoute } from "../../src/route/decide.ts";
 import { WireError } from "../../src/wire/errors.ts";
 import { expectedReference, readVectors } from "../reference/vectors.ts";
 import { decodeReference, encodeReference, type ReferenceRequest } from "../reference/writeRequest.ts";
-import { exampleRoute } from "../route/exampleRoute.ts";
+import { exampleRoute, NO_RULES } from "../route/exampleRoute.ts";
 import { labelled } from "../route/labelled.ts";
 import { cutToFields } from "../wire/plainRequests.ts";
 import { damageBytes, damageFields } from "./mutate.ts";
@@ -14,6 +13,7 @@ import { Random } from "./random.ts";
 import { strictUncompress } from "./strictSnappy.ts";
 import { Splitter } from "../oracle/split.ts";
 import { routingDifference } from "../oracle/routingDifference.ts";
+import { GLOBAL_RULES, RULED_ROUTES, SEVERAL_TENANTS } from "../oracle/ruledRoutes.ts";
 import { type Routed, routeBlock, routerOf } from "../route/routed.ts";
 
 const MUTANTS = 200_000;
@@ -26,6 +26,8 @@ const MAX_DECODED_BYTES = 1024 * 1024;
 const COMPARED = 16;
 /** Of the refused mutants all are compared with the oracle, of the forwarded ones so many. */
 const COMPARED_WITH_ORACLE = 4;
+/** One in so many mutants goes through rules too. */
+const RULED = 64;
 const HANG_MS = 5_000;
 
 const BASES = [...readVectors("rw1_requests"), ...readVectors("vm_requests")].flatMap(({ decoded }) => {
@@ -34,17 +36,30 @@ const BASES = [...readVectors("rw1_requests"), ...readVectors("vm_requests")].fl
 });
 const BODIES = BASES.map((plain) => compress(plain));
 
-const ROUTE = compileRoute(exampleRoute());
+const ROUTE = exampleRoute();
 const ROUTES = [{ route: ROUTE, limits: { maxItems: 20, maxPlainBytes: 4096 } }];
 const LABELS = { maxLabels: 64, maxLabelNameBytes: 1024, maxLabelValueBytes: 4096 };
 const METADATA = { maxItems: 50, maxPlainBytes: 4096 };
-const ORACLE = new Splitter(ROUTES, LABELS, METADATA);
+const ORACLE = new Splitter(NO_RULES, ROUTES, LABELS, METADATA);
 /** Its table is too small for all that comes, so that decisions are found in both generations, and lost. */
 const ROUTER = routerOf(ROUTES, {
   labels: LABELS,
   metadata: METADATA,
   maxPlainBytes: MAX_DECODED_BYTES,
   tableSeries: 500,
+});
+
+const RULED_SPLIT = RULED_ROUTES.map((route) => ({ route, limits: { maxItems: 20, maxPlainBytes: 4096 } }));
+const RULED_ORACLE = new Splitter(GLOBAL_RULES, RULED_SPLIT, LABELS, METADATA);
+/** What is tried with rules changes nothing in the row of mutants. */
+const OTHER_RANDOM = new Random(SEED + 1);
+const RULED_ROUTER = routerOf(RULED_SPLIT, {
+  labels: LABELS,
+  metadata: METADATA,
+  maxPlainBytes: MAX_DECODED_BYTES,
+  tableSeries: 500,
+  globalRules: GLOBAL_RULES,
+  isDue: () => OTHER_RANDOM.once(10),
 });
 
 interface Mutant {
@@ -148,6 +163,12 @@ describe("200,000 mutated recorded requests", () => {
         const difference = routingDifference(ROUTER, ORACLE, body, MAX_DECODED_BYTES);
         if (difference !== null)
           failures.push(`mutant ${number}: ${difference}; ${Buffer.from(body).toString("hex")}`);
+      }
+      if (OTHER_RANDOM.once(RULED)) {
+        const tenants = SEVERAL_TENANTS[OTHER_RANDOM.below(SEVERAL_TENANTS.length)];
+        const difference = routingDifference(RULED_ROUTER, RULED_ORACLE, body, MAX_DECODED_BYTES, tenants);
+        if (difference !== null)
+          failures.push(`mutant ${number}, with rules: ${difference}; ${Buffer.from(body).toString("hex")}`);
       }
     }
     process.stdout.write(`${MUTANTS} mutants: ${refused} refused, ${forwarded} forwarded\n`);

@@ -3,7 +3,8 @@ import { uncompress } from "snappyjs";
 import { WireError } from "../../src/wire/errors.ts";
 import { uncompressBlock } from "../../src/wire/snappy.ts";
 import type { Router } from "../../src/route/router.ts";
-import { type RoutedParcel, routeBlock } from "../route/routed.ts";
+import type { RequestTenants } from "../../src/route/tenants.ts";
+import { NO_TENANTS, type RoutedParcel, routeBlock } from "../route/routed.ts";
 import type { Consignment, Splitter, SplitRequest } from "./split.ts";
 
 /** Answers what differs between the two, or null. Both get the same snappy block. */
@@ -12,17 +13,23 @@ export function routingDifference(
   oracle: Splitter,
   block: Uint8Array,
   maxPlainBytes: number,
+  tenants: RequestTenants = NO_TENANTS,
 ): string | null {
-  const got = outcomeOf(() => routeBlock(router, block));
-  const wanted = outcomeOf(() => oracle.split(uncompressBlock(block, maxPlainBytes)));
+  const got = outcomeOf(() => routeBlock(router, block, tenants));
+  const wanted = outcomeOf(() => oracle.split(uncompressBlock(block, maxPlainBytes), tenants.byRoute));
   return got === wanted ? null : `want ${cut(wanted)}, got ${cut(got)}`;
 }
 
 /** All of an outcome as text, what was forwarded as hex of the plain bytes. */
 function outcomeOf(route: () => SplitRequest): string {
   try {
-    const { refused, consignments, ...rest } = route();
-    const parts = { ...rest, refused: [...refused], consignments: consignments.toSorted(bySlot) };
+    const { refused, consignments, tallies, ...rest } = route();
+    const parts = {
+      ...rest,
+      refused: [...refused],
+      consignments: consignments.toSorted(bySlot),
+      tallies: tallies.map(({ tally, counts }) => JSON.stringify({ ...tally, ...counts })).sort(),
+    };
     return JSON.stringify(parts, (_key, value: unknown) => asText(value));
   } catch (error) {
     if (error instanceof WireError) return `${error.code} at ${error.offset}: ${error.message}`;

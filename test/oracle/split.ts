@@ -1,18 +1,20 @@
 /**
  * The oracle of routing: the same as src/route/router.ts, series by series over plain bytes, without table or engine.
  *
- * It shares the code that decides (src/route/decide.ts, door.ts, taskLabel.ts) and the scanner of src/wire, which have tests
- * of their own; all that moves, counts, cuts and compresses bytes is its own.
+ * It shares the code that decides (src/route/decide.ts) and the scanner of src/wire, which have tests of their own; all that
+ * moves, counts, cuts and compresses bytes is its own.
  */
 import type { ItemCounts } from "../../src/wire/parcel.ts";
 import { type RequestVisitor, scanRequest, type SeriesScan } from "../../src/wire/scan.ts";
 import { compressBlock } from "../../src/wire/snappy.ts";
-import type { Route } from "../../src/route/decide.ts";
-import { checkAtDoor, type RefusalReason } from "../../src/route/door.ts";
+import { type Decision, Decider, type RouteDecision } from "../../src/route/decide.ts";
+import type { RefusalReason } from "../../src/route/door.ts";
 import { labelTextOf } from "../../src/route/labelText.ts";
-import type { LabelLimits, ParcelLimits } from "../../src/route/options.ts";
-import { TaskLabel } from "../../src/route/taskLabel.ts";
-import { NO_SPLICE, type Splice } from "../../src/wire/splice.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
+import type { LabelLimits, ParcelLimits, RouteOptions } from "../../src/route/options.ts";
+import type { Tally } from "../../src/route/tally.ts";
+import type { Tenant } from "../../src/route/tenants.ts";
+import type { Splice } from "../../src/wire/splice.ts";
 import { PlainRequest, seriesFieldBytes, splicedBytes } from "./plainRequest.ts";
 
 /** Refused series that are named in the answer; the rest are counted. */
@@ -52,80 +54,118 @@ export interface SplitRequest {
   readonly refused: ReadonlyMap<RefusalReason, SeriesCounts>;
   /** The first refused series, as text. */
   readonly refusedExamples: readonly { readonly reason: RefusalReason; readonly series: string }[];
-  /** By route: series without any of the labels that the route keys by. */
-  readonly missingKeyLabels: readonly number[];
+  /** What is counted of series besides where they go. */
+  readonly tallies: readonly { readonly tally: Tally; readonly counts: SeriesCounts }[];
   /** Top-level fields that this version does not know; they are not forwarded. */
   readonly unknownFields: number;
 }
 
 /** A route and the limits of what it sends. */
 export interface SplitRoute {
-  readonly route: Route;
+  readonly route: RouteOptions;
   readonly limits: ParcelLimits;
 }
 
 /** Splits requests among the upstreams of all routes. Built once from the configuration. */
 export class Splitter {
-  readonly #routes: readonly LabellingRoute[];
+  readonly #routes: readonly SplitRoute[];
   readonly #labels: LabelLimits;
   readonly #metadata: ParcelLimits;
+  readonly #decider: Decider;
 
   /** @param metadata limits of a request that holds metadata */
-  constructor(routes: readonly SplitRoute[], labels: LabelLimits, metadata: ParcelLimits) {
-    this.#routes = routes.map((each) => ({
-      ...each,
-      taskLabel: each.route.options.tasks === null ? null : new TaskLabel(each.route.options.tasks.label),
-    }));
+  constructor(
+    globalRules: RelabelRuleList,
+    routes: readonly SplitRoute[],
+    labels: LabelLimits,
+    metadata: ParcelLimits,
+  ) {
+    this.#routes = routes;
     this.#labels = labels;
     this.#metadata = metadata;
+    this.#decider = new Decider(
+      globalRules,
+      routes.map(({ route }) => route),
+      labels,
+    );
   }
 
   /**
    * Splits a request.
    *
-   * @param plain the request, decompressed
+   * @param plain   the request, decompressed
+   * @param tenants by route
    * @throws {WireError} when the request is malformed anywhere; nothing may be forwarded then
    */
-  split(plain: Uint8Array): SplitRequest {
-    const parts = new RequestParts(plain, this.#routes, this.#labels, this.#metadata);
+  split(plain: Uint8Array, tenants: readonly (Tenant | null)[]): SplitRequest {
+    const parts = new RequestParts(plain, this.#routes, this.#metadata, (series) =>
+      this.#decider.decide(series, tenants),
+    );
     return parts.finish(scanRequest(plain, this.#labels.maxLabels, parts));
   }
-}
-
-/** A route and its task label; null in a route without tasks. */
-interface LabellingRoute extends SplitRoute {
-  readonly taskLabel: TaskLabel | null;
 }
 
 /** The parts of one request, filled as it is scanned. */
 class RequestParts implements RequestVisitor {
   readonly #plain: Uint8Array;
   readonly #routes: readonly RouteParts[];
-  readonly #labels: LabelLimits;
+  readonly #decide: (series: SeriesScan) => Decision;
   readonly #metadata: MetadataBuilder;
   #metadataEntries = 0;
   #metadataDropped = 0;
   readonly #received = new CountTally();
   readonly #refused = new Map<RefusalReason, CountTally>();
   readonly #refusedExamples: { reason: RefusalReason; series: string }[] = [];
+  readonly #tallies = new Map<string, CountTally>();
 
   constructor(
     plain: Uint8Array,
-    routes: readonly LabellingRoute[],
-    labels: LabelLimits,
+    routes: readonly SplitRoute[],
     metadata: ParcelLimits,
+    decide: (series: SeriesScan) => Decision,
   ) {
     this.#plain = plain;
     this.#routes = routes.map((route) => new RouteParts(route));
-    this.#labels = labels;
+    this.#decide = decide;
     this.#metadata = new MetadataBuilder(metadata);
   }
 
   series(series: SeriesScan): void {
     this.#received.add(series);
-    const reason = checkAtDoor(series, this.#labels);
-    if (reason !== null) this.#refuse(series, reason);
-    else for (const route of this.#routes) route.add(series);
+    const decision = this.#decide(series);
+    if (decision.kind === "refused") {
+      this.#refuse(series, decision.reason);
+      return;
+    }
+    const routes = this.#routes.map((_, index): RouteDecision => {
+      const ofRoute = decision.kind === "offered" ? decision.routes[index] : undefined;
+      return ofRoute ?? { kind: "not_selected" };
+    });
+    routes.forEach((ofRoute, route) => {
+      this.#offer(route, ofRoute, series);
+    });
+    if (decision.kind === "dropped") this.#count({ kind: "unrouted", reason: "relabel_configs" }, series);
+    else if (routes.every(({ kind }) => kind === "not_selected")) {
+      this.#count({ kind: "unrouted", reason: "no_route" }, series);
+    }
+  }
+
+  #offer(route: number, decision: RouteDecision, series: SeriesScan): void {
+    if (decision.kind === "not_selected") {
+      this.#count({ kind: "not_selected", route }, series);
+      return;
+    }
+    if (decision.kind === "dropped") this.#count({ kind: "dropped", route, reason: decision.reason }, series);
+    else this.#routes[route]?.add(series, decision.placed.slot, decision.splice);
+    if (decision.placed?.missingKeyLabels === true)
+      this.#count({ kind: "missing_key_labels", route }, series);
+  }
+
+  #count(tally: Tally, series: SeriesScan): void {
+    const key = JSON.stringify(tally);
+    const counts = this.#tallies.get(key) ?? new CountTally();
+    this.#tallies.set(key, counts);
+    counts.add(series);
   }
 
   metadata(start: number, end: number, isText: boolean): void {
@@ -145,7 +185,7 @@ class RequestParts implements RequestVisitor {
       received: this.#received,
       refused: this.#refused,
       refusedExamples: this.#refusedExamples,
-      missingKeyLabels: this.#routes.map((route) => route.missingKeyLabels),
+      tallies: [...this.#tallies].map(([key, counts]) => ({ tally: JSON.parse(key) as Tally, counts })),
       unknownFields,
     };
   }
@@ -162,26 +202,18 @@ class RequestParts implements RequestVisitor {
 
 /** What one route gets of a request. */
 class RouteParts {
-  readonly #route: LabellingRoute;
+  readonly #limits: ParcelLimits;
   /** By slot, in the order in which the request's series come to them. */
   readonly #builders = new Map<number, ParcelBuilder>();
-  #missingKeyLabels = 0;
 
-  constructor(route: LabellingRoute) {
-    this.#route = route;
+  constructor({ limits }: SplitRoute) {
+    this.#limits = limits;
   }
 
-  get missingKeyLabels(): number {
-    return this.#missingKeyLabels;
-  }
-
-  add(series: SeriesScan): void {
-    const { route, limits, taskLabel } = this.#route;
-    const { slot, task, missingKeyLabels } = route.decide(series);
-    if (missingKeyLabels) this.#missingKeyLabels += 1;
-    const builder = this.#builders.get(slot) ?? new ParcelBuilder(limits);
+  add(series: SeriesScan, slot: number, splice: Splice): void {
+    const builder = this.#builders.get(slot) ?? new ParcelBuilder(this.#limits);
     this.#builders.set(slot, builder);
-    builder.add(series, taskLabel === null || task === null ? NO_SPLICE : taskLabel.splice(series, task));
+    builder.add(series, splice);
   }
 
   /** @param route this route's index */

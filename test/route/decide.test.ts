@@ -1,295 +1,734 @@
-import { readFileSync } from "node:fs";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KeyFormat, KeyRule } from "../../src/hash/keyRule.ts";
-import { compileRoute, type RouteDecision } from "../../src/route/decide.ts";
-import type { PlacementOptions, RouteOptions } from "../../src/route/options.ts";
-import { EXAMPLE_TASKS, exampleRoute, type Labels, spansOf, TASK_LABEL } from "./exampleRoute.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
+import type { DecisionWitness, TellRule } from "../../src/route/decide.ts";
+import type { RouteOptions, SlotOptions } from "../../src/route/options.ts";
+import { compilePlacer } from "../../src/route/place.ts";
+import { decisionOf, type Outcome, outcomeOf, type Pairs, placedOf, type Setting } from "./decided.ts";
+import { EXAMPLE_TASKS, exampleRoute, slotsOf, spansOf, TASK_LABEL } from "./exampleRoute.ts";
+import { copy, drop, keep, labelDrop, labelKeep, labelMap, rulesOf, set } from "./rules.ts";
 
-const EMPTY_KEY = 2166136261;
-const UPSTREAMS = Array.from({ length: 5 }, (_, index) => `vmagent-${index}`);
+const UP: Pairs = [
+  ["__name__", "up"],
+  ["job", "node"],
+];
+/** A route without tasks: what leaves has no label that rules did not make. */
+const PLAIN: Partial<RouteOptions> = {
+  tasks: null,
+  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+};
+const TENANT = { header: "x-scope-orgid", label: "tenant", pass: false };
+const UPSTREAMS = ["vmagent-0", "vmagent-1", "vmagent-2"];
 
-function decide(labels: Labels, changes: Partial<RouteOptions>): RouteDecision {
-  return compileRoute(exampleRoute({ upstreams: UPSTREAMS, ...changes })).decide(spansOf(labels));
+/** The same rules at every upstream. */
+function written(list: RelabelRuleList): SlotOptions[] {
+  return slotsOf(...UPSTREAMS).map((slot) => ({ ...slot, writeRelabel: list }));
 }
 
-function placement(key: PlacementOptions["key"], changes: Partial<PlacementOptions> = {}): PlacementOptions {
-  return { key, algorithm: "jump", missingKey: "one_place", ...changes };
+function route(changes: Partial<RouteOptions>): Partial<RouteOptions> {
+  return { ...PLAIN, ...changes };
 }
 
-/** FNV-1a-32 over parts in a row, with BigInt. */
-function fnv(parts: readonly Buffer[]): number {
-  let hash = 2166136261n;
-  for (const byte of Buffer.concat(parts)) hash = ((hash ^ BigInt(byte)) * 16777619n) % 2n ** 32n;
-  return Number(hash);
+interface Row extends Setting {
+  readonly name: string;
+  readonly labels: Pairs;
+  readonly outcome: Outcome;
 }
 
-function pairsKey(labels: Labels): number {
-  const end = Buffer.from([0xff]);
-  const sorted = labels
-    .filter(([, value]) => value !== "")
-    .map(([name, value]) => [Buffer.from(name), end, Buffer.from(value), end])
-    .sort(([a = end], [b = end]) => Buffer.compare(a, b));
-  return fnv(sorted.flat());
+function expectOutcome({ labels, outcome, ...setting }: Row): void {
+  expect(outcomeOf(labels, setting)).toEqual(outcome);
 }
 
-function flatKey(labels: Labels): number {
-  const parts = labels.flatMap(([name, value]) => [Buffer.from(name), Buffer.from(value)]);
-  return fnv(parts.sort((a, b) => Buffer.compare(a, b)));
-}
+describe("checks at the door", () => {
+  it.each<Row>([
+    {
+      name: "a label too long that a global rule would remove",
+      labels: [...UP, ["path", "x".repeat(50)]],
+      globalRules: [labelDrop("path")],
+      routes: [PLAIN],
+      limits: { maxLabelValueBytes: 40 },
+      outcome: "refused: label_value_too_long",
+    },
+    {
+      name: "a label more than are allowed, which a route's rule would remove",
+      labels: [...UP, ["path", "x"]],
+      routes: [route({ relabel: rulesOf(labelDrop("path")) })],
+      limits: { maxLabels: 2 },
+      outcome: "refused: too_many_labels",
+    },
+    {
+      name: "a name that is there twice in a series that a global rule would drop",
+      labels: [...UP, ["job", "other"]],
+      globalRules: [drop("__name__", "up")],
+      routes: [PLAIN],
+      outcome: "refused: duplicate_label_name",
+    },
+    {
+      name: "an empty name in a series that no route would keep",
+      labels: [["", "x"], ...UP],
+      routes: [route({ relabel: rulesOf(drop("__name__", "up")) })],
+      outcome: "refused: empty_label_name",
+    },
+  ])("come before all rules: $name", expectOutcome);
+});
 
-/** Jump consistent hash of a 32-bit key, as its paper has it, with BigInt. */
-function jump(key32: number, buckets: number): number {
-  let key = BigInt(key32);
-  let bucket = -1;
-  let next = 0;
-  while (next < buckets) {
-    bucket = next;
-    key = BigInt.asUintN(64, key * 2862933555777941757n + 1n);
-    next = Math.floor((bucket + 1) * (2147483648 / (Number(key >> 33n) + 1)));
-  }
-  return bucket;
-}
-
-const names = fc.constantFrom("__name__", "job", "instance", "zone", "～", "😀", "le", "path");
-const values = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("", "a", "node", "ünï"));
-const labelSets = fc.uniqueArray(fc.tuple(names, values), { selector: ([name]) => name });
-const everySet = { seed: 1, numRuns: 1000 };
-
-describe("a route with tasks and placement by task", () => {
-  it("gives the task of the label set's key, and the task alone picks the slot", () => {
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const task = jump(pairsKey(labels), 128);
-        expect(decide(labels, {})).toEqual({
-          key: pairsKey(labels),
-          task,
-          placementKey: task,
-          slot: jump(task, 5),
-          missingKeyLabels: false,
-        });
-      }),
-      everySet,
-    );
+describe("global rules", () => {
+  it("drop a series before any route has it", () => {
+    expect(outcomeOf(UP, { globalRules: [drop("job", "node")], routes: [PLAIN, {}] })).toBe("dropped");
   });
 
-  it("gives a series without labels the empty key and its task, 94 of 128", () => {
-    expect(decide([], {})).toMatchObject({ key: EMPTY_KEY, task: 94 });
+  it("change what all routes see", () => {
+    const globalRules = [set("job", "global")];
+    const routes = [PLAIN, route({ relabel: rulesOf(keep("job", "node")) })];
+    expect(outcomeOf(UP, { globalRules, routes })).toEqual([
+      [
+        ["__name__", "up"],
+        ["job", "global"],
+      ],
+      "not_selected",
+    ]);
   });
 
-  it("keys tasks by some labels when it is told so, and puts series without them into one task", () => {
-    const tasks = { ...EXAMPLE_TASKS, key: { kind: "by", names: ["job", "zone"] } } as const;
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const taken = labels.filter(([name, value]) => ["job", "zone"].includes(name) && value !== "");
-        expect(decide(labels, { tasks })).toMatchObject({
-          key: pairsKey(taken),
-          task: jump(pairsKey(taken), 128),
-          missingKeyLabels: taken.length === 0,
-        });
-      }),
-      everySet,
-    );
-  });
+  it.each<Row>([
+    {
+      name: "they do not see it",
+      labels: UP,
+      tenant: "acme",
+      globalRules: [drop("tenant", "acme"), copy("tenant", "seen")],
+      routes: [route({ tenant: TENANT })],
+      outcome: [[...UP, ["tenant", "acme"]]],
+    },
+    {
+      name: "what they set in its place is overwritten",
+      labels: UP,
+      tenant: "acme",
+      globalRules: [set("tenant", "forged")],
+      routes: [route({ tenant: TENANT })],
+      outcome: [[...UP, ["tenant", "acme"]]],
+    },
+    {
+      name: "what they set in its place is removed when the request names no tenant",
+      labels: UP,
+      globalRules: [set("tenant", "forged")],
+      routes: [route({ tenant: TENANT })],
+      outcome: [UP],
+    },
+  ])("come before the tenant's label: $name", expectOutcome);
 
-  it("keys tasks by all labels but some", () => {
-    const tasks = { ...EXAMPLE_TASKS, key: { kind: "without", names: ["instance", "le"] } } as const;
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const taken = labels.filter(([name]) => !["instance", "le"].includes(name));
-        expect(decide(labels, { tasks })).toMatchObject({ key: pairsKey(taken), missingKeyLabels: false });
-      }),
-      everySet,
-    );
-  });
-
-  it("takes the remainder where the algorithm is hashmod", () => {
-    const tasks = { ...EXAMPLE_TASKS, algorithm: "hashmod" } as const;
-    const decision = decide([], { tasks, placement: placement({ kind: "task" }, { algorithm: "hashmod" }) });
-    expect(decision).toMatchObject({ task: EMPTY_KEY % 128, slot: (EMPTY_KEY % 128) % 5 });
-  });
-
-  it("has one task when there is only one", () => {
-    const tasks = { ...EXAMPLE_TASKS, count: 1 };
-    expect(decide([["job", "a"]], { tasks })).toMatchObject({ task: 0, placementKey: 0, slot: 0 });
+  it("come before the rules of routes, and are not checked by themselves", () => {
+    const setting: Setting = {
+      globalRules: [set("path", "x".repeat(50)), labelDrop("__name__")],
+      routes: [route({ relabel: rulesOf(labelDrop("path"), set("__name__", "down")) }), PLAIN],
+      limits: { maxLabelValueBytes: 40 },
+    };
+    expect(outcomeOf(UP, setting)).toEqual([
+      [
+        ["__name__", "down"],
+        ["job", "node"],
+      ],
+      "dropped: no_metric_name",
+    ]);
   });
 });
 
-describe("placement by labels", () => {
-  it("picks the slot by the whole label set, the task apart from it", () => {
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const key = pairsKey(labels);
-        expect(decide(labels, { placement: placement({ kind: "all" }) })).toEqual({
-          key,
-          task: jump(key, 128),
-          placementKey: key,
-          slot: jump(key, 5),
-          missingKeyLabels: false,
-        });
-      }),
-      everySet,
-    );
-  });
-
-  it("picks the slot by all labels but some", () => {
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const key = pairsKey(labels.filter(([name]) => name !== "instance"));
-        const rule = placement({ kind: "without", names: ["instance"] });
-        expect(decide(labels, { placement: rule })).toMatchObject({ placementKey: key, slot: jump(key, 5) });
-      }),
-      everySet,
-    );
-  });
-
-  const BY_JOB = { kind: "by", names: ["job"] } as const;
-  const missing = [
-    { name: "no such label", labels: [["zone", "a"]] },
+describe("the tenant's label", () => {
+  it.each<Row>([
     {
-      name: "an empty value of it",
-      labels: [
-        ["job", ""],
-        ["zone", "b"],
+      name: "is put before the first label with a greater name, among labels that keep their order",
+      labels: [["zone", "z"], ...UP],
+      tenant: "acme",
+      routes: [route({ tenant: TENANT })],
+      outcome: [[["tenant", "acme"], ["zone", "z"], ...UP]],
+    },
+    {
+      name: "overwrites one that came in",
+      labels: [...UP, ["tenant", "forged"]],
+      tenant: "acme",
+      routes: [route({ tenant: TENANT })],
+      outcome: [[...UP, ["tenant", "acme"]]],
+    },
+    {
+      name: "takes one away that came in when the request names no tenant",
+      labels: [...UP, ["tenant", "forged"], ["zone", "z"]],
+      routes: [route({ tenant: TENANT })],
+      outcome: [[...UP, ["zone", "z"]]],
+    },
+    {
+      name: "stays where it came in with the same value",
+      labels: [["tenant", "acme"], ...UP],
+      tenant: "acme",
+      routes: [route({ tenant: TENANT })],
+      outcome: [[["tenant", "acme"], ...UP]],
+    },
+    {
+      name: "is no label where the route has none",
+      labels: [...UP, ["tenant", "mine"]],
+      tenant: "acme",
+      routes: [route({ tenant: { ...TENANT, label: null, pass: true } })],
+      outcome: [[...UP, ["tenant", "mine"]]],
+    },
+    {
+      name: "is none of the labels that are counted",
+      labels: UP,
+      tenant: "acme",
+      routes: [{ tenant: TENANT, upstreams: written(rulesOf(set("a", "1"), labelDrop("job"))) }],
+      limits: { maxLabels: 2 },
+      outcome: [
+        [
+          ["__name__", "up"],
+          ["a", "1"],
+          [TASK_LABEL, taskOf([...UP, ["tenant", "acme"]])],
+          ["tenant", "acme"],
+        ],
       ],
     },
-    { name: "no labels", labels: [] },
-  ] satisfies { name: string; labels: Labels }[];
+  ])("$name", expectOutcome);
 
-  it("picks the slot by the labels that it names", () => {
-    const labels: Labels = [
-      ["instance", "x"],
-      ["job", "node"],
-    ];
-    const key = pairsKey([["job", "node"]]);
-    expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
-      key: pairsKey(labels),
-      placementKey: key,
-      slot: jump(key, 5),
-      missingKeyLabels: false,
-    });
+  it.each<Row>([
+    {
+      name: "they select by it",
+      labels: UP,
+      tenant: "acme",
+      routes: [
+        route({ tenant: TENANT, relabel: rulesOf(keep("tenant", "acme")) }),
+        route({ tenant: TENANT, relabel: rulesOf(drop("tenant", "acme")) }),
+      ],
+      outcome: [[...UP, ["tenant", "acme"]], "not_selected"],
+    },
+    {
+      name: "they have the last word about it",
+      labels: UP,
+      tenant: "acme",
+      routes: [route({ tenant: TENANT, relabel: rulesOf(set("tenant", "all")) })],
+      outcome: [[...UP, ["tenant", "all"]]],
+    },
+  ])("comes before the rules of the route: $name", expectOutcome);
+
+  it("is part of the key", () => {
+    const setting = { tenant: "acme", routes: [{ tenant: TENANT }] };
+    const place = compilePlacer(exampleRoute());
+    expect(placedOf(UP, setting)).toEqual(place(spansOf([...UP, ["tenant", "acme"]])));
+    expect(placedOf(UP, { routes: [{ tenant: TENANT }] })).toEqual(place(spansOf(UP)));
+  });
+});
+
+describe("checks of what the rules of a route made", () => {
+  it.each<Row>([
+    {
+      name: "no labels are left",
+      labels: UP,
+      routes: [route({ relabel: rulesOf(labelDrop(".*")) })],
+      outcome: ["dropped: no_labels"],
+    },
+    {
+      name: "no labels are left of a series that has the tenant's label alone",
+      labels: [["tenant", "forged"]],
+      routes: [route({ tenant: TENANT })],
+      outcome: ["dropped: no_labels"],
+    },
+    {
+      name: "the metric name is gone",
+      labels: UP,
+      routes: [route({ relabel: rulesOf(labelDrop("__name__")) })],
+      outcome: ["dropped: no_metric_name"],
+    },
+    {
+      name: "there are too many labels",
+      labels: UP,
+      limits: { maxLabels: 2 },
+      routes: [route({ relabel: rulesOf(set("a", "1")) })],
+      outcome: ["dropped: too_many_labels"],
+    },
+    {
+      name: "there are more labels than with the tenant's",
+      labels: UP,
+      tenant: "acme",
+      limits: { maxLabels: 2 },
+      routes: [route({ tenant: TENANT }), route({ tenant: TENANT, relabel: rulesOf(set("a", "1")) })],
+      outcome: [[...UP, ["tenant", "acme"]], "dropped: too_many_labels"],
+    },
+    {
+      name: "a name is too long",
+      labels: UP,
+      limits: { maxLabelNameBytes: 8 },
+      routes: [route({ relabel: rulesOf(set("n".repeat(9), "1")) })],
+      outcome: ["dropped: label_name_too_long"],
+    },
+    {
+      name: "a value is too long, counted in bytes",
+      labels: UP,
+      limits: { maxLabelValueBytes: 8 },
+      routes: [
+        route({ relabel: rulesOf(set("job", "éééé")) }),
+        route({ relabel: rulesOf(set("job", "ééééé")) }),
+      ],
+      outcome: [
+        [
+          ["__name__", "up"],
+          ["job", "éééé"],
+        ],
+        "dropped: label_value_too_long",
+      ],
+    },
+    {
+      name: "the tenant is too long for a value",
+      labels: UP,
+      tenant: "t".repeat(9),
+      limits: { maxLabelValueBytes: 8 },
+      routes: [route({ tenant: TENANT }), PLAIN],
+      outcome: ["dropped: label_value_too_long", UP],
+    },
+    {
+      name: "labelmap has made an empty name",
+      labels: UP,
+      routes: [route({ relabel: rulesOf(labelMap("job(.*)", "$1")) })],
+      outcome: ["dropped: empty_label_name"],
+    },
+  ])("drop it in that route when $name", expectOutcome);
+
+  it("let a series without a metric name go on if it came without one", () => {
+    const labels: Pairs = [["job", "node"]];
+    const routes = [route({ relabel: rulesOf(set("a", "1")) })];
+    expect(outcomeOf(labels, { routes })).toEqual([[["a", "1"], ...labels]]);
   });
 
-  it.each(missing)("sends series with $name where the empty key goes, and tells so", ({ labels }) => {
-    expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
-      placementKey: EMPTY_KEY,
-      slot: jump(EMPTY_KEY, 5),
+  it("let labels pass as they came that no rule changes, whatever they are", () => {
+    expect(outcomeOf([], { routes: [route({ relabel: rulesOf(drop("job", "x")) })] })).toEqual([[]]);
+    expect(outcomeOf([["a", ""]], { routes: [PLAIN] })).toEqual([[["a", ""]]]);
+  });
+
+  it("come after all rules of the route, which may mend what one of them breaks", () => {
+    const relabel = rulesOf(
+      copy("__name__", "kept"),
+      labelDrop("__name__"),
+      copy("kept", "__name__"),
+      labelDrop("kept"),
+    );
+    expect(outcomeOf(UP, { routes: [route({ relabel })] })).toEqual([UP]);
+  });
+
+  it("come before keys and the rules of upstreams: what they drop has no place", () => {
+    const mended = {
+      relabel: rulesOf(labelDrop("__name__")),
+      upstreams: written(rulesOf(set("__name__", "up"))),
+    };
+    expect(decisionOf(UP, { routes: [mended] })).toEqual({
+      kind: "offered",
+      routes: [{ kind: "dropped", reason: "no_metric_name", placed: null }],
+    });
+  });
+});
+
+/** The example route's task for these labels. */
+function taskOf(labels: Pairs): string {
+  return String(compilePlacer(exampleRoute())(spansOf(labels)).task);
+}
+
+describe("keys", () => {
+  it("are of the labels that the route's rules have made", () => {
+    const rewritten: Pairs = [
+      ["__name__", "up"],
+      ["instance", "i"],
+      ["job", "other"],
+    ];
+    const relabel = rulesOf(set("job", "other"), set("instance", "i"));
+    const placed = placedOf(UP, { routes: [{ relabel }] });
+    expect(placed).toEqual(compilePlacer(exampleRoute())(spansOf(rewritten)));
+    expect(placed).not.toEqual(placedOf(UP, { routes: [{}] }));
+  });
+
+  it("are of the labels that global rules have made", () => {
+    const globalRules = [set("job", "other")];
+    const relabelled: Pairs = [
+      ["__name__", "up"],
+      ["job", "other"],
+    ];
+    expect(placedOf(UP, { globalRules, routes: [{}] })).toEqual(placedOf(relabelled, { routes: [{}] }));
+  });
+
+  it("are missing when rules have taken the labels away, and not when they have made them", () => {
+    const byZone = {
+      ...PLAIN,
+      placement: { key: { kind: "by", names: ["zone"] }, algorithm: "jump", missingKey: "one_place" },
+    } as const;
+    const labels: Pairs = [...UP, ["zone", "z"]];
+    expect(placedOf(labels, { routes: [byZone] })?.missingKeyLabels).toBe(false);
+    expect(placedOf(labels, { routes: [{ ...byZone, relabel: rulesOf(labelDrop("zone")) }] })).toMatchObject({
       missingKeyLabels: true,
     });
+    expect(placedOf(UP, { routes: [{ ...byZone, relabel: rulesOf(set("zone", "z")) }] })).toEqual(
+      placedOf(labels, { routes: [byZone] }),
+    );
   });
 
-  it.each(missing)(
-    "places series with $name by their whole set with whole_set, and tells so",
-    ({ labels }) => {
-      const rule = placement(BY_JOB, { missingKey: "whole_set" });
-      expect(decide(labels, { placement: rule })).toMatchObject({
-        placementKey: pairsKey(labels),
-        slot: jump(pairsKey(labels), 5),
-        missingKeyLabels: true,
-      });
+  it("come before the task label: one that a rule or a sender set is no part of them, and is overwritten", () => {
+    const relabel = rulesOf(set(TASK_LABEL, "forged"));
+    const expected = [[...UP, [TASK_LABEL, taskOf(UP)]]];
+    expect(outcomeOf(UP, { routes: [{ relabel }] })).toEqual(expected);
+    expect(outcomeOf([...UP, [TASK_LABEL, "999"]], { routes: [{}] })).toEqual(expected);
+    expect(placedOf(UP, { routes: [{ relabel }] })).toEqual(placedOf(UP, { routes: [{}] }));
+  });
+});
+
+describe("the task label", () => {
+  it("comes after the rules of the route, which never see it", () => {
+    const relabel = rulesOf(copy(TASK_LABEL, "seen"), keep(TASK_LABEL, ""));
+    expect(outcomeOf(UP, { routes: [{ relabel }] })).toEqual([[...UP, [TASK_LABEL, taskOf(UP)]]]);
+  });
+
+  it("comes before the rules of the upstream, which may use it", () => {
+    const upstreams = written(rulesOf(keep(TASK_LABEL, "[0-9]+"), copy(TASK_LABEL, "task")));
+    expect(outcomeOf(UP, { routes: [{ upstreams }] })).toEqual([
+      [...UP, [TASK_LABEL, taskOf(UP)], ["task", taskOf(UP)]],
+    ]);
+  });
+
+  it("is in its sorted place among labels that rules have made", () => {
+    const relabel = rulesOf(set("zone", "z"), set("a", "1"));
+    const made: Pairs = [
+      ["__name__", "up"],
+      ["a", "1"],
+      ["job", "node"],
+      ["zone", "z"],
+    ];
+    expect(outcomeOf(UP, { routes: [{ relabel }] })).toEqual([
+      made.toSpliced(3, 0, [TASK_LABEL, taskOf(made)]),
+    ]);
+  });
+
+  it("is none of the labels that are counted, neither after the route's rules nor after the upstream's", () => {
+    const labels: Pairs = [...UP, ["zone", "z"]];
+    const limits = { maxLabels: 3 };
+    const relabel = rulesOf(set("job", "other"));
+    const rewritten: Pairs = [
+      ["__name__", "up"],
+      ["job", "other"],
+      ["zone", "z"],
+    ];
+    const upstreams = written(rulesOf(set("zone", "y")));
+    const task = taskOf(rewritten);
+    expect(outcomeOf(labels, { limits, routes: [{ relabel, upstreams }] })).toEqual([
+      [
+        ["__name__", "up"],
+        ["job", "other"],
+        [TASK_LABEL, task],
+        ["zone", "y"],
+      ],
+    ]);
+    const tooMany = written(rulesOf(set("a", "1")));
+    expect(outcomeOf(labels, { limits, routes: [{ upstreams: tooMany }] })).toEqual([
+      "dropped: too_many_labels",
+    ]);
+  });
+});
+
+describe("rules of the upstream", () => {
+  it("are those of the slot that the series is placed on", () => {
+    const upstreams = UPSTREAMS.map((name) => ({ name, writeRelabel: rulesOf(set("upstream", name)) }));
+    for (let number = 0; number < 20; number++) {
+      const labels: Pairs = [...UP, ["number", String(number)]];
+      const slot = placedOf(labels, { routes: [{ ...PLAIN, upstreams }] })?.slot ?? -1;
+      expect(outcomeOf(labels, { routes: [{ ...PLAIN, upstreams }] })).toEqual([
+        [...labels, ["upstream", UPSTREAMS[slot]]],
+      ]);
+    }
+  });
+
+  it.each([
+    { name: "removing what is keyed", rules: [labelDrop("job")] },
+    { name: "changing what is keyed", rules: [set("job", "x"), set("__name__", "y")] },
+    { name: "removing the task label", rules: [labelDrop(TASK_LABEL)] },
+    { name: "changing the task label", rules: [set(TASK_LABEL, "0")] },
+    { name: "dropping the series", rules: [drop("job", "node")] },
+    { name: "removing all labels", rules: [labelDrop(".*")] },
+  ])("cannot change where a series goes: $name", ({ rules }) => {
+    for (let number = 0; number < 20; number++) {
+      const labels: Pairs = [...UP, ["number", String(number)]];
+      const placed = placedOf(labels, { routes: [{ upstreams: written(rulesOf(...rules)) }] });
+      expect(placed).toEqual(placedOf(labels, { routes: [{}] }));
+      expect(placed).not.toBeNull();
+    }
+  });
+
+  it("may take the task label away", () => {
+    const upstreams = written(rulesOf(labelDrop(TASK_LABEL)));
+    expect(outcomeOf(UP, { routes: [{ upstreams }] })).toEqual([UP]);
+  });
+
+  it.each<Row>([
+    {
+      name: "by a rule",
+      labels: UP,
+      routes: [{ upstreams: written(rulesOf(drop("job", "node"))) }],
+      outcome: ["dropped: write_relabel_configs"],
     },
-  );
+    {
+      name: "for want of labels",
+      labels: UP,
+      routes: [{ upstreams: written(rulesOf(labelDrop(".*"))) }],
+      outcome: ["dropped: no_labels"],
+    },
+    {
+      name: "for want of a metric name",
+      labels: UP,
+      routes: [{ upstreams: written(rulesOf(labelKeep(TASK_LABEL))) }],
+      outcome: ["dropped: no_metric_name"],
+    },
+    {
+      name: "for an empty name",
+      labels: UP,
+      routes: [{ upstreams: written(rulesOf(labelMap("job(.*)", "$1"))) }],
+      outcome: ["dropped: empty_label_name"],
+    },
+    {
+      name: "for a value that is too long",
+      labels: UP,
+      limits: { maxLabelValueBytes: 8 },
+      routes: [{ upstreams: written(rulesOf(set("job", "j".repeat(9)))) }],
+      outcome: ["dropped: label_value_too_long"],
+    },
+  ])("may drop a series: $name", expectOutcome);
 
-  it("takes the remainder where the algorithm is hashmod", () => {
-    const rule = placement({ kind: "all" }, { algorithm: "hashmod" });
-    expect(decide([], { placement: rule }).slot).toBe(EMPTY_KEY % 5);
-  });
-
-  it("has neither key nor task in a route without tasks", () => {
-    expect(decide([["job", "a"]], { tasks: null, placement: placement(BY_JOB) })).toEqual({
-      key: null,
-      task: null,
-      placementKey: pairsKey([["job", "a"]]),
-      slot: jump(pairsKey([["job", "a"]]), 5),
-      missingKeyLabels: false,
-    });
-  });
-});
-
-describe("a route with the old gateway's keys", () => {
-  const vectors = (
-    JSON.parse(readFileSync(new URL("../fixtures/series_key.json", import.meta.url), "utf8")) as {
-      vectors: { labels: Labels; hash: number; task: Record<string, number>; mod: Record<string, number> }[];
-    }
-  ).vectors;
-
-  it("gives the recorded keys and tasks, by jump and by remainder", () => {
-    const flat = { keyFormat: "flat" } as const;
-    const modulus = { ...flat, tasks: { ...EXAMPLE_TASKS, algorithm: "hashmod" } } as const;
-    // Some of the recorded sets hold the task label, which takes no part here.
-    const keyed = vectors.filter(({ labels }) => labels.every(([name]) => name !== TASK_LABEL));
-    for (const { labels, hash, task, mod } of keyed) {
-      expect(decide(labels, flat)).toMatchObject({ key: hash, task: task["128"] });
-      expect(decide(labels, modulus)).toMatchObject({ key: hash, task: mod["128"] });
-    }
-    expect(keyed.length).toBeGreaterThan(50);
-  });
-
-  it("hashes the task where a list of labels names the task label", () => {
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        const task = jump(flatKey(labels), 128);
-        const hashed = flatKey([...labels.filter(([name]) => name === "job"), [TASK_LABEL, String(task)]]);
-        const rule = placement({ kind: "by", names: ["job", TASK_LABEL] });
-        expect(decide(labels, { keyFormat: "flat", placement: rule })).toMatchObject({
-          task,
-          placementKey: hashed,
-          slot: jump(hashed, 5),
-          missingKeyLabels: false,
-        });
-      }),
-      everySet,
-    );
-  });
-});
-
-describe("a task label that comes from outside", () => {
-  const rules: PlacementOptions["key"][] = [
-    { kind: "task" },
-    { kind: "all" },
-    { kind: "by", names: ["job", "zone"] },
-    { kind: "without", names: ["instance"] },
-    { kind: "by", names: ["job", TASK_LABEL] },
-  ];
-  const taskKeys: KeyRule[] = [
-    { kind: "all" },
-    { kind: "by", names: ["job"] },
-    { kind: "without", names: ["zone"] },
-  ];
-  const formats: KeyFormat[] = ["pairs", "flat"];
-  const rows = formats.flatMap((keyFormat) =>
-    rules.flatMap((key) =>
-      taskKeys.flatMap((taskKey) =>
-        (["one_place", "whole_set"] as const).map((missingKey) => ({
-          name: [keyFormat, JSON.stringify(taskKey), JSON.stringify(key), missingKey].join(" "),
-          options: {
-            keyFormat,
-            tasks: { ...EXAMPLE_TASKS, key: taskKey },
-            placement: placement(key, { missingKey }),
-          },
-        })),
-      ),
-    ),
-  );
-
-  it.each(rows)("changes nothing: $name", ({ options }) => {
-    fc.assert(
-      fc.property(labelSets, fc.constantFrom("", "3", "94", "x"), fc.nat(8), (labels, value, at) => {
-        const from = [...labels.slice(0, at), [TASK_LABEL, value] as const, ...labels.slice(at)];
-        expect(decide(from, options)).toEqual(decide(labels, options));
-      }),
-      { seed: 1, numRuns: 50 },
-    );
+  it("leave the labels alone that they do not change", () => {
+    const labels: Pairs = [["zone", "z"], ...UP];
+    const upstreams = written(rulesOf(drop("job", "other"), set("job", "node")));
+    expect(outcomeOf(labels, { routes: [route({ upstreams })] })).toEqual([labels]);
   });
 });
 
 describe("the order of labels", () => {
-  it("changes no decision", () => {
-    fc.assert(
-      fc.property(labelSets, (labels) => {
-        expect(decide(labels.toReversed(), {})).toEqual(decide(labels, {}));
-      }),
-      everySet,
+  const unsorted: Pairs = [
+    ["zone", "z"],
+    ["__name__", "up"],
+    ["job", "node"],
+  ];
+  const sorted: Pairs = [
+    ["__name__", "up"],
+    ["job", "node"],
+    ["zone", "z"],
+  ];
+  /** Rules that look and change nothing. */
+  const idle = [drop("job", "other"), keep("zone", "z"), set("job", "node"), labelDrop("nothing")];
+  const task: readonly [string, string] = [TASK_LABEL, taskOf(unsorted)];
+
+  it.each<Row>([
+    { name: "without rules", labels: unsorted, routes: [PLAIN], outcome: [unsorted] },
+    {
+      name: "with rules everywhere that change nothing",
+      labels: unsorted,
+      globalRules: idle,
+      routes: [route({ relabel: rulesOf(...idle), upstreams: written(rulesOf(...idle)) })],
+      outcome: [unsorted],
+    },
+    {
+      name: "with the task label before the first greater name, and rules that change nothing",
+      labels: unsorted,
+      globalRules: idle,
+      routes: [{ relabel: rulesOf(...idle), upstreams: written(rulesOf(...idle)) }],
+      outcome: [[task, ...unsorted]],
+    },
+  ])("is the sender's where no rule changes labels: $name", expectOutcome);
+
+  it.each<Row>([
+    {
+      name: "a global one, for all routes",
+      labels: unsorted,
+      globalRules: [set("job", "x")],
+      routes: [PLAIN, PLAIN],
+      outcome: [withJob("x"), withJob("x")],
+    },
+    {
+      name: "one of a route, for that route alone",
+      labels: unsorted,
+      routes: [route({ relabel: rulesOf(set("job", "x")) }), PLAIN],
+      outcome: [withJob("x"), unsorted],
+    },
+    {
+      name: "one of an upstream, with the task label",
+      labels: unsorted,
+      routes: [{ upstreams: written(rulesOf(set("job", "x"))) }, PLAIN],
+      outcome: [withJob("x").toSpliced(2, 0, task), unsorted],
+    },
+  ])("is that of their names where a rule changes labels: $name", expectOutcome);
+
+  function withJob(value: string): Pairs {
+    return sorted.map(([name, was]) => [name, name === "job" ? value : was]);
+  }
+});
+
+describe("several routes", () => {
+  it("each get a series that they keep, and never see each other's labels", () => {
+    const seen = (name: string): Partial<RouteOptions> =>
+      route({ relabel: rulesOf(set(name, "1"), copy("first", "seen_first"), copy("second", "seen_second")) });
+    expect(outcomeOf(UP, { routes: [seen("first"), seen("second"), PLAIN] })).toEqual([
+      [
+        ["__name__", "up"],
+        ["first", "1"],
+        ["job", "node"],
+        ["seen_first", "1"],
+      ],
+      [
+        ["__name__", "up"],
+        ["job", "node"],
+        ["second", "1"],
+        ["seen_second", "1"],
+      ],
+      UP,
+    ]);
+  });
+
+  it("do not see the tenant's label of another, nor its task label", () => {
+    const relabel = rulesOf(copy("tenant", "seen"), copy(TASK_LABEL, "seen_task"));
+    const setting = { tenant: "acme", routes: [{ tenant: TENANT }, route({ relabel })] };
+    expect(outcomeOf(UP, setting)).toEqual([
+      [
+        ["__name__", "up"],
+        ["job", "node"],
+        [TASK_LABEL, taskOf([...UP, ["tenant", "acme"]])],
+        ["tenant", "acme"],
+      ],
+      UP,
+    ]);
+  });
+
+  it("may all not keep it", () => {
+    const routes = [1, 2].map(() => route({ relabel: rulesOf(drop("job", "node")) }));
+    expect(outcomeOf(UP, { routes })).toEqual(["not_selected", "not_selected"]);
+  });
+
+  it.each<Row>([
+    {
+      name: "that keeps it",
+      labels: UP,
+      routes: [PLAIN, route({ final: true }), PLAIN, route({ final: true })],
+      outcome: [UP, UP, "not_selected", "not_selected"],
+    },
+    {
+      name: "that keeps it and then has to drop it",
+      labels: UP,
+      routes: [route({ final: true, relabel: rulesOf(labelDrop("__name__")) }), PLAIN],
+      outcome: ["dropped: no_metric_name", "not_selected"],
+    },
+    {
+      name: "whose upstream's rules drop it",
+      labels: UP,
+      routes: [route({ final: true, upstreams: written(rulesOf(drop("job", "node"))) }), PLAIN],
+      outcome: ["dropped: write_relabel_configs", "not_selected"],
+    },
+  ])("end with a final one $name", expectOutcome);
+
+  it("go on behind a final one that does not keep it", () => {
+    const final = route({ final: true, relabel: rulesOf(keep("job", "other")) });
+    expect(outcomeOf(UP, { routes: [final, PLAIN] })).toEqual(["not_selected", UP]);
+  });
+
+  it("read rules in their own dialects", () => {
+    // vmagent takes labels with two underscores away behind its rules.
+    const { rules } = rulesOf(copy("job", "__hidden"), set("a", "1"));
+    const routes = (["prometheus", "victoriametrics"] as const).map((dialect) =>
+      route({ relabel: { dialect, rules } }),
     );
+    const visible: Pairs = [
+      ["__name__", "up"],
+      ["a", "1"],
+      ["job", "node"],
+    ];
+    expect(outcomeOf(UP, { routes })).toEqual([[["__hidden", "node"], ...visible], visible]);
+  });
+});
+
+/** Notes all that a decision tells, in the order in which it does. */
+class Notes implements DecisionWitness {
+  readonly log: string[] = [];
+  readonly globalRules = this.#tell("global");
+  readonly routes: DecisionWitness["routes"];
+
+  constructor(routes: number) {
+    this.routes = Array.from({ length: routes }, (_, index) => ({
+      rules: this.#tell(`route ${index}`),
+      tenantLabel: (labels) => {
+        this.#note(`route ${index} tenant`, labels);
+      },
+      upstreamRules: (slot) => this.#tell(`route ${index} upstream ${slot}`),
+    }));
+  }
+
+  #tell(rules: string): TellRule {
+    return (rule, labels) => {
+      this.#note(`${rules} rule ${rule}`, labels);
+    };
+  }
+
+  #note(what: string, labels: Pairs | null): void {
+    const text = labels === null ? "dropped" : labels.map((label) => label.join("=")).join(",");
+    this.log.push(`${what}: ${text}`);
+  }
+}
+
+function logOf(labels: Pairs, setting: Setting): string[] {
+  const notes = new Notes(setting.routes?.length ?? 1);
+  decisionOf(labels, setting, notes);
+  return notes.log;
+}
+
+describe("a witness", () => {
+  const one = { tasks: { ...EXAMPLE_TASKS, count: 1 } };
+
+  it("is told of every rule in order, those that change nothing and the one that drops included", () => {
+    const globalRules = [drop("job", "other"), set("g", "1")];
+    const relabel = rulesOf(set("r", "1"), drop("r", "2"));
+    const upstreams = written(rulesOf(labelDrop("g"), drop("job", "node"), set("never", "1")));
+    const routes = [
+      { ...one, tenant: TENANT, relabel, upstreams },
+      route({ relabel: rulesOf(keep("r", "1"), set("never", "1")) }),
+    ];
+    const placed = placedOf(UP, { globalRules, routes, tenant: "acme" });
+    expect(logOf(UP, { globalRules, routes, tenant: "acme" })).toEqual([
+      "global rule 0: __name__=up,job=node",
+      "global rule 1: __name__=up,g=1,job=node",
+      "route 0 tenant: __name__=up,g=1,job=node,tenant=acme",
+      "route 0 rule 0: __name__=up,g=1,job=node,r=1,tenant=acme",
+      "route 0 rule 1: __name__=up,g=1,job=node,r=1,tenant=acme",
+      `route 0 upstream ${placed?.slot} rule 0: __name__=up,job=node,r=1,stream_task_id=0,tenant=acme`,
+      `route 0 upstream ${placed?.slot} rule 1: dropped`,
+      "route 1 rule 0: dropped",
+    ]);
+  });
+
+  it("is told of no route's rules when a global one drops the series", () => {
+    const globalRules = [set("a", "1"), drop("a", "1"), set("never", "1")];
+    const routes = [route({ tenant: TENANT, relabel: rulesOf(set("never", "1")) })];
+    expect(logOf(UP, { globalRules, routes })).toEqual([
+      "global rule 0: __name__=up,a=1,job=node",
+      "global rule 1: dropped",
+    ]);
+  });
+
+  it("is told nothing of a route behind a final one, nor of a series that is refused", () => {
+    const globalRules = [set("a", "1")];
+    const routes = [route({ final: true }), route({ relabel: rulesOf(set("never", "1")) })];
+    expect(logOf(UP, { globalRules, routes })).toEqual(["global rule 0: __name__=up,a=1,job=node"]);
+    expect(logOf([["", "x"]], { globalRules, routes })).toEqual([]);
+  });
+
+  it("is told the labels with the tenant's in the order in which they go on", () => {
+    const labels: Pairs = [["tenant", "acme"], ...UP];
+    const routes = [route({ tenant: TENANT })];
+    expect(logOf(labels, { routes, tenant: "acme" })).toEqual([
+      "route 0 tenant: tenant=acme,__name__=up,job=node",
+    ]);
+    expect(logOf(labels, { routes, tenant: "other" })).toEqual([
+      "route 0 tenant: __name__=up,job=node,tenant=other",
+    ]);
+    expect(logOf(labels, { routes })).toEqual(["route 0 tenant: __name__=up,job=node"]);
+  });
+});
+
+describe("a decision", () => {
+  it("does not change what the next series is decided by", () => {
+    const relabel = rulesOf(copy("job", "copied"));
+    const setting: Setting = { globalRules: [copy("zone", "g")], routes: [{ relabel, tenant: TENANT }] };
+    const first = outcomeOf([...UP, ["zone", "z"]], setting);
+    outcomeOf([["job", "else"]], { ...setting, tenant: "acme" });
+    expect(outcomeOf([...UP, ["zone", "z"]], setting)).toEqual(first);
   });
 });

@@ -1,6 +1,7 @@
 /** A route as the default configuration has it, and label sets to send through it. */
 import { labelSpans, type LabelSpans } from "../../src/hash/labelOrder.ts";
-import type { RouteOptions, TaskOptions } from "../../src/route/options.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
+import type { RouteOptions, SlotOptions, TaskOptions } from "../../src/route/options.ts";
 
 export const TASK_LABEL = "stream_task_id";
 
@@ -11,13 +12,23 @@ export const EXAMPLE_TASKS: TaskOptions = {
   key: { kind: "all" },
 };
 
+export const NO_RULES: RelabelRuleList = { dialect: "prometheus", rules: [] };
+
+/** Slots without rules. */
+export function slotsOf(...names: readonly string[]): SlotOptions[] {
+  return names.map((name) => ({ name, writeRelabel: NO_RULES }));
+}
+
 export function exampleRoute(changes: Partial<RouteOptions> = {}): RouteOptions {
   return {
     name: "aggregation",
+    tenant: { header: "x-scope-orgid", label: null, pass: false },
+    relabel: NO_RULES,
+    final: false,
     keyFormat: "pairs",
     tasks: EXAMPLE_TASKS,
     placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
-    upstreams: ["vmagent-0", "vmagent-1", "vmagent-2"],
+    upstreams: slotsOf("vmagent-0", "vmagent-1", "vmagent-2"),
     ...changes,
   };
 }

@@ -1,14 +1,15 @@
-import type { Route } from "../../src/route/decide.ts";
+import type { RouteOptions } from "../../src/route/options.ts";
+import { compilePlacer } from "../../src/route/place.ts";
 import type { ReferenceLabel, ReferenceSeries } from "../reference/writeRequest.ts";
 import { spansOf } from "./exampleRoute.ts";
 
 /** A series as a route forwards it: with the task label in sorted place, where the route has one; and its slot. */
 export function labelled(
   series: ReferenceSeries,
-  route: Route,
+  route: RouteOptions,
 ): { readonly slot: number; readonly series: ReferenceSeries } {
-  const { slot, task } = route.decide(spansOf(series.labels, "latin1"));
-  const name = route.options.tasks?.label;
+  const { slot, task } = compilePlacer(route)(spansOf(series.labels, "latin1"));
+  const name = route.tasks?.label;
   if (task === null || name === undefined) return { slot, series };
   const others = series.labels.filter(([other]) => other !== name);
   // One character a byte, so that strings have the order of bytes.

@@ -1,10 +1,12 @@
 /** Routing without pauses, and what comes of it in a form that tests can decode and compare. */
 import { compress } from "snappyjs";
-import type { Route } from "../../src/route/decide.ts";
-import type { LabelLimits, ParcelLimits } from "../../src/route/options.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
+import type { LabelLimits, ParcelLimits, RouteOptions } from "../../src/route/options.ts";
 import type { RoutedRequest } from "../../src/route/requestParts.ts";
 import { Router } from "../../src/route/router.ts";
+import { type RequestTenants, SHARED_CONTEXT } from "../../src/route/tenants.ts";
 import { type ItemCounts, joinParcels } from "../../src/wire/parcel.ts";
+import { NO_RULES } from "./exampleRoute.ts";
 
 export const MIB = 1024 * 1024;
 export const LABEL_LIMITS: LabelLimits = {
@@ -12,6 +14,8 @@ export const LABEL_LIMITS: LabelLimits = {
   maxLabelNameBytes: 1024,
   maxLabelValueBytes: 65536,
 };
+/** Of a request whose tenant no route asks for. */
+export const NO_TENANTS: RequestTenants = { context: SHARED_CONTEXT, byRoute: [] };
 const HASH_KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7);
 
 export interface RoutedParcel {
@@ -39,32 +43,36 @@ export interface RouterShape {
   readonly maxPlainBytes?: number;
   readonly tableSeries?: number;
   readonly tableBytes?: number;
+  readonly globalRules?: RelabelRuleList;
+  readonly isDue?: () => boolean;
 }
 
 export function routerOf(
-  routes: readonly { readonly route: Route; readonly limits: ParcelLimits }[],
+  routes: readonly { readonly route: RouteOptions; readonly limits: ParcelLimits }[],
   shape: RouterShape = {},
 ): Router {
   const { labels = LABEL_LIMITS, maxPlainBytes = 32 * MIB, tableSeries = 1000, tableBytes = MIB } = shape;
   const metadata = shape.metadata ?? { maxItems: 10_000, maxPlainBytes: 8 * MIB };
+  const { globalRules = NO_RULES, isDue = () => false } = shape;
   return new Router(
+    globalRules,
     routes.map((each) => ({ ...each, lanes: 1 })),
     { labels, maxPlainBytes, metadata, table: { maxSeries: tableSeries, maxBytes: tableBytes } },
-    HASH_KEY,
+    { hashKey: HASH_KEY, isDue },
   );
 }
 
 /** @throws {WireError} as the router does */
-export function routeBlock(router: Router, block: Uint8Array): Routed {
-  const steps = router.route([block]);
+export function routeBlock(router: Router, block: Uint8Array, tenants = NO_TENANTS): Routed {
+  const steps = router.route([block], tenants);
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return withBodies(step.value);
 }
 
-export function routePlain(router: Router, plain: Uint8Array): Routed {
+export function routePlain(router: Router, plain: Uint8Array, tenants = NO_TENANTS): Routed {
   // A view without Buffer's type: snappyjs answers with the type that it was given.
-  return routeBlock(router, compress(new Uint8Array(plain)));
+  return routeBlock(router, compress(new Uint8Array(plain)), tenants);
 }
 
 /** What was routed, with parcels that can be decoded by themselves. */

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { compress } from "snappyjs";
 import { describe, expect, it } from "vitest";
-import { compileRoute, type Route } from "../../src/route/decide.ts";
-import type { LabelLimits, ParcelLimits } from "../../src/route/options.ts";
+import type { LabelLimits, ParcelLimits, RouteOptions } from "../../src/route/options.ts";
+import type { Router } from "../../src/route/router.ts";
+import { type RequestTenants, Tenants, UNKEPT_CONTEXT } from "../../src/route/tenants.ts";
 import { joinParcels } from "../../src/wire/parcel.ts";
 import {
   decodeBody,
@@ -24,32 +25,39 @@ import {
 } from "../wire/handmade.ts";
 import { plainRequests } from "../wire/plainRequests.ts";
 import { wireErrorOf } from "../wire/wireErrorOf.ts";
-import { exampleRoute } from "./exampleRoute.ts";
+import { exampleRoute, slotsOf, TASK_LABEL } from "./exampleRoute.ts";
 import { labelled } from "./labelled.ts";
-import { LABEL_LIMITS, MIB, type Routed, routeBlock, routePlain, routerOf, withBodies } from "./routed.ts";
+import {
+  LABEL_LIMITS,
+  MIB,
+  NO_TENANTS,
+  type Routed,
+  routeBlock,
+  routePlain,
+  routerOf,
+  type RouterShape,
+  withBodies,
+} from "./routed.ts";
+import { drop, keep, labelDrop, rulesOf, set } from "./rules.ts";
 
 const ROOMY: ParcelLimits = { maxItems: 10_000, maxPlainBytes: 8 * MIB };
-const AGGREGATION = compileRoute(exampleRoute());
-const ARCHIVE = compileRoute(
-  exampleRoute({
-    name: "archive",
-    tasks: null,
-    placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
-    upstreams: ["old-0", "old-1"],
-  }),
-);
-const BY_JOB = compileRoute(
-  exampleRoute({
-    name: "by-job",
-    placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place" },
-  }),
-);
-const ONE_UPSTREAM = compileRoute(exampleRoute({ upstreams: ["only"] }));
+const AGGREGATION = exampleRoute();
+const ARCHIVE = exampleRoute({
+  name: "archive",
+  tasks: null,
+  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+  upstreams: slotsOf("old-0", "old-1"),
+});
+const BY_JOB = exampleRoute({
+  name: "by-job",
+  placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place" },
+});
+const ONE_UPSTREAM = exampleRoute({ upstreams: slotsOf("only") });
 
 /** Routes a request with a cold table, and once more with decisions in it, which must come to the same. */
 function routed(
   plain: Uint8Array,
-  routes: readonly Route[],
+  routes: readonly RouteOptions[],
   limits: ParcelLimits = ROOMY,
   labels: LabelLimits = LABEL_LIMITS,
 ): Routed {
@@ -63,14 +71,24 @@ function routed(
 }
 
 /** All of it as text, what was forwarded decompressed: how bytes are packed depends on what was new. */
-function comparable({ refused, ...rest }: Routed): string {
-  return JSON.stringify({ ...rest, refused: [...refused] }, (_key, value: unknown) =>
+function comparable({ refused, consignments, tallies, ...rest }: Routed): string {
+  // What is named first depends on where steps end.
+  const sorted = {
+    ...rest,
+    refused: [...refused],
+    consignments: consignments.toSorted((a, b) => a.route - b.route || a.slot - b.slot),
+    tallies: tallies.map((each) => JSON.stringify(each)).sort(),
+  };
+  return JSON.stringify(sorted, (_key, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(uncompressBody(value)).toString("latin1") : value,
   );
 }
 
 /** Slot by slot, what each upstream of a route has to get, in order. */
-function expectedBySlot(received: readonly ReferenceSeries[], route: Route): Map<number, ReferenceSeries[]> {
+function expectedBySlot(
+  received: readonly ReferenceSeries[],
+  route: RouteOptions,
+): Map<number, ReferenceSeries[]> {
   const bySlot = new Map<number, ReferenceSeries[]>();
   for (const each of received) {
     const { slot, series: forwarded } = labelled(each, route);
@@ -88,7 +106,7 @@ function plainBytesOf(forwarded: readonly ReferenceSeries[]): number {
 }
 
 /** Checks everything about the parcels of one request; `plain` must be encoded as protobufjs would. */
-function expectRightParcels(plain: Uint8Array, routes: readonly Route[], limits: ParcelLimits): void {
+function expectRightParcels(plain: Uint8Array, routes: readonly RouteOptions[], limits: ParcelLimits): void {
   const reference = decodeReference(plain);
   const result = routed(plain, routes, limits);
   routes.forEach((route, index) => {
@@ -414,7 +432,9 @@ describe("series without the labels that a route keys by", () => {
       seriesOf([["job", ""]]),
       seriesOf([["", "refused"]]),
     ]);
-    expect(routed(plain, [AGGREGATION, BY_JOB, ARCHIVE]).missingKeyLabels).toEqual([0, 2, 0]);
+    expect(routed(plain, [AGGREGATION, BY_JOB, ARCHIVE]).tallies).toMatchObject([
+      { tally: { kind: "missing_key_labels", route: 1 }, counts: { series: 2 } },
+    ]);
   });
 });
 
@@ -475,7 +495,7 @@ describe("a request of very many series", () => {
 
   it("is routed in steps, between which others take theirs, and its parcels go on from step to step", () => {
     const router = routerOf([{ route: ONE_UPSTREAM, limits: { maxItems: 6000, maxPlainBytes: MIB } }]);
-    const steps = router.route([compress(new Uint8Array(plain))]);
+    const steps = router.route([compress(new Uint8Array(plain))], NO_TENANTS);
     const small = seriesOf([["small", "x"]]);
     let pauses = 0;
     let step = steps.next();
@@ -504,7 +524,7 @@ describe("a request of very many series", () => {
     });
     const router = routerOf([{ route: AGGREGATION, limits }]);
     const alone = blocks.map((block) => comparable(routeBlock(router, block)));
-    const works = blocks.map((block) => router.route([block]));
+    const works = blocks.map((block) => router.route([block], NO_TENANTS));
     const together = new Map<number, string>();
     while (together.size < works.length) {
       works.forEach((steps, index) => {
@@ -514,5 +534,309 @@ describe("a request of very many series", () => {
       });
     }
     expect(alone.map((_, index) => together.get(index))).toEqual(alone);
+  });
+});
+
+/** Takes all steps of a request, counts the pauses between them, and holds the router to counts that only grow. */
+function routeCounting(
+  router: Router,
+  plain: Uint8Array,
+  tenants = NO_TENANTS,
+): { pauses: number; result: Routed } {
+  const steps = router.route([compress(new Uint8Array(plain))], tenants);
+  let pauses = 0;
+  let before = router.decisionTable;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) {
+    pauses += 1;
+    const { newSeries, knownSeries } = router.decisionTable;
+    expect(newSeries).toBeGreaterThanOrEqual(before.newSeries);
+    expect(knownSeries).toBeGreaterThanOrEqual(before.knownSeries);
+    before = router.decisionTable;
+  }
+  return { pauses, result: withBodies(step.value) };
+}
+
+describe("requests of several tenants", () => {
+  const tenant = { header: "x-scope-orgid", label: "tenant", pass: false };
+  const routes = [
+    exampleRoute({ name: "labelled", tenant }),
+    exampleRoute({
+      name: "acme",
+      tenant,
+      relabel: rulesOf(keep("tenant", "acme")),
+      tasks: null,
+      placement: ARCHIVE.placement,
+    }),
+    ARCHIVE,
+  ];
+  const plain = Buffer.concat([1, 2, 3, 4, 5, 6].map((index) => seriesOf([["a", String(index)]])));
+  const build = (shape: RouterShape = {}): Router =>
+    routerOf(
+      routes.map((route) => ({ route, limits: ROOMY })),
+      shape,
+    );
+  const registry = new Tenants(routes.map((route) => route.tenant));
+  const acme = registry.of(() => "acme");
+  const other = registry.of(() => "other");
+  const none = registry.of(() => undefined);
+  const alone = (tenants: RequestTenants): string => comparable(routePlain(build(), plain, tenants));
+
+  it("come to different labels and routes", () => {
+    const labelsOf = (tenants: RequestTenants): string[] =>
+      routePlain(build(), plain, tenants)
+        .consignments.filter(({ route }) => route < 2)
+        .flatMap(({ route, parcels }) =>
+          parcels.flatMap(({ body }) =>
+            decodeBody(body).series.map(({ labels }) => {
+              const others = labels.filter(([name]) => name !== TASK_LABEL);
+              return `${route} ${others.map((pair) => pair.join("=")).join(",")}`;
+            }),
+          ),
+        )
+        .sort();
+    const each = (route: number, more: string): string[] =>
+      [1, 2, 3, 4, 5, 6].map((index) => `${route} a=${index}${more}`);
+    expect(labelsOf(acme)).toEqual([...each(0, ",tenant=acme"), ...each(1, ",tenant=acme")]);
+    expect(labelsOf(other)).toEqual(each(0, ",tenant=other"));
+    expect(labelsOf(none)).toEqual(each(0, ""));
+  });
+
+  const shapes: readonly { readonly table: string; readonly shape: RouterShape }[] = [
+    { table: "a roomy table", shape: {} },
+    { table: "a table of one series", shape: { tableSeries: 1 } },
+    { table: "a table of five series", shape: { tableSeries: 5 } },
+  ];
+  const orders = [
+    [acme, other, none],
+    [none, other, acme],
+    [other, acme, none],
+  ];
+  it.each(shapes)("never share decisions, cold or warm, in any order, with $table", ({ shape }) => {
+    for (const order of orders) {
+      const router = build(shape);
+      for (const tenants of [...order, ...order, ...order.toReversed()]) {
+        expect(comparable(routePlain(router, plain, tenants))).toBe(alone(tenants));
+      }
+    }
+  });
+
+  it("never share decisions when they take turns step by step", () => {
+    const router = build({ isDue: () => true });
+    const block = compress(new Uint8Array(plain));
+    const works = [acme, other, none, acme].map((tenants) => ({
+      tenants,
+      steps: router.route([block], tenants),
+    }));
+    const results = new Map<number, string>();
+    while (results.size < works.length) {
+      works.forEach(({ steps }, index) => {
+        if (results.has(index)) return;
+        const step = steps.next();
+        if (step.done === true) results.set(index, comparable(withBodies(step.value)));
+      });
+    }
+    expect(works.map((_, index) => results.get(index))).toEqual(works.map(({ tenants }) => alone(tenants)));
+  });
+
+  it("have a decision in the table for each of them", () => {
+    const router = build();
+    for (const tenants of [acme, other, acme, other, none]) routePlain(router, plain, tenants);
+    expect(router.decisionTable).toMatchObject({ series: 18, newSeries: 18, knownSeries: 12 });
+  });
+
+  it("leave nothing in the table in the context whose decisions are not kept", () => {
+    const router = build();
+    for (const { byRoute } of [acme, other, none, other, acme]) {
+      const tenants = { context: UNKEPT_CONTEXT, byRoute };
+      const wanted = alone({ context: 1, byRoute });
+      expect(comparable(routePlain(router, plain, tenants))).toBe(wanted);
+    }
+    expect(router.decisionTable).toMatchObject({ series: 0, newSeries: 30, knownSeries: 0 });
+  });
+
+  it("find no decision of others in the context whose decisions are not kept, and leave theirs alone", () => {
+    const router = build();
+    routePlain(router, plain, acme);
+    const unkept = { context: UNKEPT_CONTEXT, byRoute: other.byRoute };
+    expect(comparable(routePlain(router, plain, unkept))).toBe(alone(other));
+    expect(comparable(routePlain(router, plain, acme))).toBe(alone(acme));
+    expect(router.decisionTable).toMatchObject({ series: 6, newSeries: 12, knownSeries: 6 });
+  });
+});
+
+describe("what rules and routes do with series", () => {
+  const routes = [
+    exampleRoute({ name: "a", relabel: rulesOf(keep("kind", "[ab]"), labelDrop("kind")) }),
+    exampleRoute({
+      name: "b",
+      final: true,
+      relabel: rulesOf(drop("kind", "[acd]")),
+      upstreams: slotsOf("only"),
+    }),
+    exampleRoute({
+      name: "c",
+      relabel: rulesOf(drop("kind", "d")),
+      upstreams: [{ name: "only", writeRelabel: rulesOf(drop("kind", "c")) }],
+    }),
+  ];
+  const build = (shape: RouterShape = {}): Router =>
+    routerOf(
+      routes.map((route) => ({ route, limits: ROOMY })),
+      { globalRules: rulesOf(drop("kind", "g"), set("global", "1")), ...shape },
+    );
+  const kinds = ["a", "b", "c", "d", "e", "g"];
+  const seriesCount = 3000;
+  const every = Array.from({ length: seriesCount }, (_, index) =>
+    series(
+      label("kind", kinds[index % 6] ?? ""),
+      label("n", String(index)),
+      sample(1),
+      sample(2),
+      exemplar(),
+    ),
+  );
+  const plain = Buffer.concat(every);
+  const counted = (times: number): object => {
+    const each = (seriesCount / 6) * times;
+    return { series: each, samples: each * 2, histograms: 0, exemplars: each };
+  };
+  const expected = [
+    { tally: { kind: "unrouted", reason: "no_route" }, counts: counted(1) },
+    { tally: { kind: "unrouted", reason: "relabel_configs" }, counts: counted(1) },
+    { tally: { kind: "not_selected", route: 0 }, counts: counted(4) },
+    { tally: { kind: "not_selected", route: 1 }, counts: counted(4) },
+    { tally: { kind: "not_selected", route: 2 }, counts: counted(4) },
+    { tally: { kind: "dropped", route: 2, reason: "write_relabel_configs" }, counts: counted(1) },
+  ];
+
+  it.each([
+    { name: "in one request of several steps, cold and warm", shape: {} },
+    { name: "with decisions that are lost again", shape: { tableSeries: 1 } },
+    { name: "with a step for each series", shape: { isDue: () => true } },
+  ])("is counted with all items, $name", ({ shape }) => {
+    const router = build(shape);
+    for (let time = 0; time < 2; time++) {
+      const { pauses, result } = routeCounting(router, plain);
+      expect(pauses).toBeGreaterThan(0);
+      expect(result.tallies).toHaveLength(expected.length);
+      expect(result.tallies).toEqual(expect.arrayContaining(expected));
+      const sent = [0, 1, 2].map((route) => sumOfItems(result, route));
+      expect(sent).toEqual([counted(2), counted(2), counted(1)]);
+    }
+  });
+
+  it("is nothing that another route sees", () => {
+    const result = routePlain(build(), Buffer.concat(every.slice(0, 12)));
+    const namesOf = (route: number): Set<string> =>
+      new Set(
+        result.consignments
+          .filter((consignment) => consignment.route === route)
+          .flatMap(({ parcels }) => parcels.flatMap(({ body }) => decodeBody(body).series))
+          .map(({ labels }) => labels.map(([name]) => name).join()),
+      );
+    expect(namesOf(0)).toEqual(new Set([`global,n,${TASK_LABEL}`]));
+    expect(namesOf(1)).toEqual(new Set([`global,kind,n,${TASK_LABEL}`]));
+  });
+});
+
+describe("a router whose steps are due to end", () => {
+  const refused = series(label("", "x"), sample(1));
+  const entry = metadata(nested(2, "up"));
+  const known = (index: number): Buffer => seriesOf([["a", String(index % 40)]]);
+  /** New series, series that came before, refused ones and metadata. */
+  const mixed = Buffer.concat(
+    Array.from({ length: 200 }, (_, index) => {
+      if (index % 17 === 3) return refused;
+      if (index % 11 === 5) return Buffer.concat([entry, entry, entry]);
+      return index % 3 === 0 ? known(index) : seriesOf([["b", String(index)]]);
+    }),
+  );
+  const seriesReceived = decodeReference(mixed).series.length;
+  const metadataFirst = Buffer.concat([entry, entry, entry, mixed]);
+  const build = (isDue: () => boolean, shape: RouterShape = {}): Router =>
+    routerOf([{ route: AGGREGATION, limits: { maxItems: 20, maxPlainBytes: MIB } }], { ...shape, isDue });
+  const never = (): boolean => false;
+  const wanted = comparable(routePlain(build(never), metadataFirst));
+  /** Says no so many times before each yes. */
+  const everyNth = (n: number): (() => boolean) => {
+    let asked = 0;
+    return () => ++asked % n === 0;
+  };
+
+  const shapes = [
+    { table: "a roomy table", shape: {}, context: 0 },
+    { table: "a table of one series", shape: { tableSeries: 1 }, context: 0 },
+    { table: "memory for a few decisions", shape: { tableSeries: 16, tableBytes: 2000 }, context: 0 },
+    { table: "decisions that are never kept", shape: {}, context: UNKEPT_CONTEXT },
+  ];
+  const rows = shapes.flatMap((each) => [1, 2, 7].map((nth) => ({ ...each, nth })));
+
+  it.each(rows)(
+    "loses nothing, refuses once and counts exactly, due at each decision number $nth, with $table",
+    ({ nth, shape, context }) => {
+      const router = build(everyNth(nth), shape);
+      const tenants = { context, byRoute: [] };
+      for (let time = 1; time <= 3; time++) {
+        const { result } = routeCounting(router, metadataFirst, tenants);
+        expect(comparable(result)).toBe(wanted);
+        const { newSeries, knownSeries } = router.decisionTable;
+        expect(newSeries + knownSeries).toBe(time * seriesReceived);
+      }
+    },
+  );
+
+  it("takes a step for every new series, and few for what it knows", () => {
+    const plain = Buffer.concat(Array.from({ length: 50 }, (_, index) => known(index)));
+    const router = build(() => true);
+    expect(routeCounting(router, plain).pauses).toBe(40);
+    expect(router.decisionTable).toMatchObject({ newSeries: 40, knownSeries: 10 });
+    expect(routeCounting(router, plain).pauses).toBe(0);
+    expect(router.decisionTable).toMatchObject({ newSeries: 40, knownSeries: 60 });
+  });
+
+  it("takes no more steps than without when it is never due", () => {
+    const plain = Buffer.concat(Array.from({ length: 60 }, (_, index) => known(index)));
+    expect(routeCounting(build(never), plain).pauses).toBe(0);
+    expect(
+      routeCounting(
+        build(() => true),
+        plain,
+      ).pauses,
+    ).toBeGreaterThan(30);
+  });
+
+  it("names the first refused series, each once", () => {
+    const bad = [0, 1, 2, 3, 4].map((index) => series(label("", String(index)), sample(1)));
+    const result = routeCounting(
+      build(() => true),
+      Buffer.concat(bad),
+    ).result;
+    expect(result.refusedExamples.map((each) => each.series)).toEqual(['{""="0"}', '{""="1"}', '{""="2"}']);
+    expect(result.refused.get("empty_label_name")).toMatchObject({ series: 5, samples: 5 });
+  });
+
+  it("refuses a request that is broken behind a step's end as it does otherwise", () => {
+    const broken = Buffer.concat([mixed, entry.subarray(0, -1)]);
+    const errors = [never, (): boolean => true].map((isDue) =>
+      wireErrorOf(() => routePlain(build(isDue), broken)),
+    );
+    expect(errors[1]).toMatchObject({ code: errors[0]?.code, offset: errors[0]?.offset });
+  });
+});
+
+describe("metadata without series", () => {
+  it("does not make the steps of what comes next short", () => {
+    const router = routerOf([{ route: AGGREGATION, limits: ROOMY }]);
+    const plain = Buffer.concat(Array.from({ length: 500 }, (_, index) => seriesOf([["a", String(index)]])));
+    for (let time = 0; time < 3; time++) routePlain(router, plain);
+    expect(routeCounting(router, plain).pauses).toBe(0);
+    routePlain(router, metadata(nested(2, "up")));
+    expect(routeCounting(router, plain).pauses).toBe(0);
+  });
+
+  it("is taken in as few steps as series", () => {
+    const router = routerOf([{ route: AGGREGATION, limits: ROOMY }]);
+    expect(routeCounting(router, Buffer.alloc(640 * 2, metadata())).pauses).toBeLessThan(10);
   });
 });

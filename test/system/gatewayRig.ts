@@ -4,6 +4,8 @@ import type { Config } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { Gateway } from "../../src/gateway.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
+import { Metrics } from "../peers/metrics.ts";
 import { Receiver } from "./receiver.ts";
 
 export interface Answer {
@@ -12,9 +14,15 @@ export interface Answer {
   readonly retryAfter: string | null;
 }
 
+/** Of a request of remote write 1.0. */
+export const WRITE_HEADERS = {
+  "Content-Encoding": "snappy",
+  "Content-Type": "application/x-protobuf",
+} as const;
+
 /** Reads a native configuration that must be valid. */
 export function configOf(text: string): Config {
-  const { config, problems } = parseConfig(text, "test.yaml", { legacyHash: "jump" });
+  const { config, problems } = parseConfig(text, "test.yaml", { legacyHash: "jump", checkRule: faultOf });
   if (config === null) throw new Error(problems.map(formatProblem).join("\n"));
   return config;
 }
@@ -49,10 +57,16 @@ export class GatewayRig {
     return receiver;
   }
 
-  async send(body: Uint8Array): Promise<Answer> {
-    const response = await fetch(`http://127.0.0.1:${this.#gateway.port}/api/v1/write`, {
+  /** Where it listens. */
+  get origin(): string {
+    return `http://127.0.0.1:${this.#gateway.port}`;
+  }
+
+  /** @param headers besides those of remote write */
+  async send(body: Uint8Array, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const response = await fetch(`${this.origin}/api/v1/write`, {
       method: "POST",
-      headers: { "Content-Encoding": "snappy", "Content-Type": "application/x-protobuf" },
+      headers: { ...WRITE_HEADERS, ...headers },
       body: new Uint8Array(body),
     });
     return {
@@ -64,7 +78,7 @@ export class GatewayRig {
 
   /** The sum of a metric over all its label sets that match, e.g. metric("samples_routed_total", 'upstream="vmagent-1"'). */
   async metric(name: string, labels = ""): Promise<number> {
-    const text = await (await fetch(`http://127.0.0.1:${this.#gateway.port}/metrics`)).text();
+    const text = await (await fetch(`${this.origin}/metrics`)).text();
     const lines = text
       .split("\n")
       .filter((line) => new RegExp(`^stream_metrics_route_${name}[{ ]`).test(line));
@@ -72,6 +86,11 @@ export class GatewayRig {
     return lines
       .filter((line) => line.includes(labels))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  }
+
+  /** All metrics as they are at one moment. */
+  metrics(): Promise<Metrics> {
+    return Metrics.fetch(`${this.origin}/metrics`);
   }
 
   async stop(): Promise<void> {

@@ -44,7 +44,7 @@ describe("captured requests of Prometheus and vmagent through the gateway to thr
       );
       expect(labels.filter(([name]) => name === TASK_LABEL)).toEqual([[TASK_LABEL, String(route?.task)]]);
       expect(withoutTask({ ...series, labels })).toEqual(series);
-      expected[route?.slots[0] ?? -1]?.push({ ...series, labels });
+      expected[route?.slots?.[0] ?? -1]?.push({ ...series, labels });
     }
     // The same series in the same order at each upstream: nothing lost, doubled, moved or changed.
     expect(rig.receivers.map(({ series }) => series)).toEqual(expected);

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import type { Effect } from "../../src/engine/engine.ts";
+import type { RouteDecision } from "../../src/route/decide.ts";
+import { Destinations, type LaneAddress } from "../../src/route/destinations.ts";
+import type { Placed } from "../../src/route/place.ts";
+import type { Tally } from "../../src/route/tally.ts";
+import { exampleRoute, slotsOf } from "./exampleRoute.ts";
+
+const SMALL = { maxItems: 10, maxPlainBytes: 1000 };
+const LARGE = { maxItems: 1000, maxPlainBytes: 100_000 };
+const DESTINATIONS = new Destinations([
+  { route: exampleRoute({ upstreams: slotsOf("a", "b", "c") }), limits: SMALL, lanes: 4 },
+  { route: exampleRoute({ upstreams: slotsOf("d") }), limits: LARGE, lanes: 1 },
+  { route: exampleRoute({ upstreams: slotsOf("e", "f") }), limits: LARGE, lanes: 3 },
+]);
+const SPLICE = { keep: 3, resume: 5, inserted: Uint8Array.of(1, 2) };
+const NOT_SELECTED: RouteDecision = { kind: "not_selected" };
+
+function placed(slot: number, placementKey: number, missingKeyLabels = false): Placed {
+  return { key: 1, task: 2, placementKey, slot, missingKeyLabels };
+}
+
+/** What effects do: where they send, and what they count. */
+function told(effects: readonly Effect[]): {
+  sent: (LaneAddress | undefined)[];
+  counted: (Tally | undefined)[];
+} {
+  const sent = effects.flatMap((each) =>
+    each.kind === "send" ? [DESTINATIONS.addresses[each.destination]] : [],
+  );
+  const counted = effects.flatMap((each) =>
+    each.kind === "count" ? [DESTINATIONS.tallies[each.tally]] : [],
+  );
+  return { sent, counted };
+}
+
+function effectsOf(...routes: readonly RouteDecision[]): readonly Effect[] {
+  return DESTINATIONS.effects({ kind: "offered", routes });
+}
+
+describe("destinations", () => {
+  it("are every lane of every upstream of every route once, with the limits of the route", () => {
+    expect(DESTINATIONS.addresses).toHaveLength(3 * 4 + 1 + 2 * 3);
+    const texts = DESTINATIONS.addresses.map((address) => JSON.stringify(address));
+    expect(new Set(texts).size).toBe(texts.length);
+    expect(DESTINATIONS.limits).toEqual(
+      DESTINATIONS.addresses.map(({ route }) => (route === 0 ? SMALL : LARGE)),
+    );
+  });
+
+  it("are picked by slot, and in it by the placement key, which spreads over all lanes", () => {
+    for (const [route, slots, lanes] of [
+      [0, 3, 4],
+      [1, 1, 1],
+      [2, 2, 3],
+    ] as const) {
+      for (let slot = 0; slot < slots; slot++) {
+        for (let key = 0; key < 8; key++) {
+          const sent: RouteDecision = { kind: "sent", placed: placed(slot, key), splice: SPLICE };
+          const routes = [0, 1, 2].map((each) => (each === route ? sent : NOT_SELECTED));
+          expect(told(effectsOf(...routes)).sent).toEqual([{ route, slot, lane: key % lanes }]);
+        }
+      }
+    }
+  });
+
+  it("are the same for keys beyond 2^31", () => {
+    const sent: RouteDecision = { kind: "sent", placed: placed(1, 2 ** 32 - 1), splice: SPLICE };
+    expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, sent)).sent).toEqual([{ route: 2, slot: 1, lane: 0 }]);
+  });
+});
+
+describe("what is done with a series", () => {
+  const sent: RouteDecision = { kind: "sent", placed: placed(0, 0), splice: SPLICE };
+
+  it("is nothing when it is refused, which is counted with its sender", () => {
+    expect(DESTINATIONS.effects({ kind: "refused", reason: "invalid_utf8" })).toEqual([]);
+  });
+
+  it("is to be counted when a global rule drops it, and for every route as not selected", () => {
+    expect(told(DESTINATIONS.effects({ kind: "dropped" }))).toEqual({
+      sent: [],
+      counted: [
+        { kind: "unrouted", reason: "relabel_configs" },
+        ...[0, 1, 2].map((route) => ({ kind: "not_selected", route })),
+      ],
+    });
+  });
+
+  it("is to be counted when no route selects it", () => {
+    expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, NOT_SELECTED))).toEqual({
+      sent: [],
+      counted: [
+        ...[0, 1, 2].map((route) => ({ kind: "not_selected", route })),
+        { kind: "unrouted", reason: "no_route" },
+      ],
+    });
+  });
+
+  it("has its route when the only one that selects it drops it", () => {
+    const dropped: RouteDecision = { kind: "dropped", reason: "no_labels", placed: null };
+    expect(told(effectsOf(NOT_SELECTED, dropped, NOT_SELECTED)).counted).toEqual([
+      { kind: "not_selected", route: 0 },
+      { kind: "dropped", route: 1, reason: "no_labels" },
+      { kind: "not_selected", route: 2 },
+    ]);
+  });
+
+  it("is to be sent with its splice by every route that selects it", () => {
+    const effects = effectsOf(sent, sent, NOT_SELECTED);
+    expect(effects.filter(({ kind }) => kind === "send")).toMatchObject([SPLICE, SPLICE]);
+    expect(told(effects).sent).toEqual([
+      { route: 0, slot: 0, lane: 0 },
+      { route: 1, slot: 0, lane: 0 },
+    ]);
+  });
+
+  it("counts that it has no key labels, sent or dropped by the upstream's rules", () => {
+    const without = { kind: "sent", placed: placed(0, 0, true), splice: SPLICE } as const;
+    const dropped = { kind: "dropped", reason: "write_relabel_configs", placed: placed(0, 0, true) } as const;
+    expect(told(effectsOf(without, dropped, sent)).counted).toEqual([
+      { kind: "missing_key_labels", route: 0 },
+      { kind: "dropped", route: 1, reason: "write_relabel_configs" },
+      { kind: "missing_key_labels", route: 1 },
+    ]);
+  });
+});
