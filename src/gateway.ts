@@ -62,7 +62,7 @@ export class Gateway {
   readonly #router: Router;
   readonly #tenants: Tenants;
   /** By route and slot. */
-  readonly #destinations: readonly (readonly Destination[])[];
+  readonly #destinations: readonly ReadonlyMap<number, Destination>[];
   /** One for each upstream, and for each way in which it is told the tenant. */
   readonly #metadataDestinations: readonly Destination[];
   readonly #server: IngestServer;
@@ -91,7 +91,7 @@ export class Gateway {
     this.#tenants = new Tenants(config.routes.map(({ route }) => route.tenant));
     this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
     this.#destinations = config.routes.map((route, index) => this.#buildDestinations(route, index));
-    this.#metadataDestinations = oncePerUpstream(this.#destinations.flat(), config);
+    this.#metadataDestinations = oncePerUpstream(this.#allDestinations(), config);
     this.#server = this.#buildServer();
   }
 
@@ -144,7 +144,11 @@ export class Gateway {
   }
 
   async #closeSenders(deadline: number): Promise<void> {
-    await Promise.all(this.#destinations.flat().map(({ sender }) => sender.close(deadline)));
+    await Promise.all(this.#allDestinations().map(({ sender }) => sender.close(deadline)));
+  }
+
+  #allDestinations(): Destination[] {
+    return this.#destinations.flatMap((bySlot) => [...bySlot.values()]);
   }
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
@@ -173,7 +177,7 @@ export class Gateway {
       let open = consignments.length;
       if (open === 0) resolve(failed);
       for (const { route, slot, lane, parcels } of consignments) {
-        const destination = this.#destinations[route]?.[slot];
+        const destination = this.#destinations[route]?.get(slot);
         if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
         for (const { series, items } of parcels) destination.metrics.routed(series, items);
         this.#unflushed.add(destination.sender);
@@ -280,8 +284,9 @@ export class Gateway {
     }
   }
 
-  #buildDestinations({ route, upstreams, delivery }: RouteConfig, index: number): Destination[] {
-    return upstreams.map((upstream) => {
+  #buildDestinations({ route, upstreams, delivery }: RouteConfig, index: number): Map<number, Destination> {
+    const slots = route.upstreams.map(({ name }) => name);
+    const destinations = upstreams.map((upstream): [number, Destination] => {
       const metrics = this.#metrics.upstream(route.name, upstream.name);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
       const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
@@ -299,8 +304,10 @@ export class Gateway {
       });
       const { deliveryDeadlineMs } = delivery;
       const passesTenant = route.tenant.pass;
-      return { name: upstream.name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant };
+      const { name } = upstream;
+      return [slots.indexOf(name), { name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant }];
     });
+    return new Map(destinations);
   }
 
   #buildServer(): IngestServer {

@@ -95,7 +95,7 @@ function describeKey(key: KeyRule): string {
 function describeBalance({ tasks, placement, upstreams }: RouteConfig["route"]): string {
   if (tasks === null || placement.key.kind !== "task") return "how even this is depends on the series";
   if (tasks.count > MAX_TASKS_COUNTED) return `balance not counted, more than ${MAX_TASKS_COUNTED} tasks`;
-  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement.algorithm, upstreams.length);
+  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, upstreams);
   const empty = emptySlots.map((slot) => upstreams[slot]?.name ?? "");
   const withoutTasks =
     empty.length === 0 ? "none without tasks" : `${empty.length} without tasks: ${shortened(empty)}`;

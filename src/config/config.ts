@@ -6,7 +6,7 @@ import type { DecisionTableLimits, LabelLimits, RouteOptions } from "../route/op
 
 export interface RouteConfig {
   readonly route: RouteOptions;
-  /** In slot order, the same names as `route.upstreams`. */
+  /** Those of `route.upstreams` that are no tombstones, in the same order. */
   readonly upstreams: readonly UpstreamOptions[];
   readonly delivery: DeliveryOptions;
 }

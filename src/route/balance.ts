@@ -1,10 +1,11 @@
 /** How evenly tasks spread over the upstreams of a route. */
-import { type BucketAlgorithm, buildBuckets } from "../hash/buckets.ts";
+import { buildPlacement, type PlacementMethod } from "../hash/placement.ts";
+import type { NamedSlot } from "../hash/slots.ts";
 
 export interface TaskBalance {
-  /** Tasks of the fullest slot over the mean of all slots; 1 is even. */
+  /** Tasks of the fullest live slot over the mean of all live slots; 1 is even. */
   readonly maxOverAverage: number;
-  /** Slots that get no task, in ascending order. */
+  /** Live slots that get no task, in ascending order. */
   readonly emptySlots: readonly number[];
 }
 
@@ -12,16 +13,23 @@ export interface TaskBalance {
  * Places every task and counts; takes time and memory in proportion to both numbers.
  *
  * @param tasks how many tasks, 1 or more
- * @param slots how many upstreams, 1 or more
+ * @throws {PlacementError} where method and slots do not go together
  */
-export function taskBalance(tasks: number, algorithm: BucketAlgorithm, slots: number): TaskBalance {
-  const place = buildBuckets(algorithm, slots);
-  const counts = new Uint32Array(slots);
+export function taskBalance(
+  tasks: number,
+  method: PlacementMethod,
+  slots: readonly NamedSlot[],
+): TaskBalance {
+  const { place } = buildPlacement(method, slots);
+  const counts = new Uint32Array(slots.length);
   for (let task = 0; task < tasks; task++) {
     const slot = place(task);
     counts[slot] = (counts[slot] ?? 0) + 1;
   }
+  const live = [...slots.keys()].filter((slot) => slots[slot]?.removed !== true);
   const fullest = counts.reduce((most, count) => Math.max(most, count), 0);
-  const emptySlots = [...counts.keys()].filter((slot) => counts[slot] === 0);
-  return { maxOverAverage: fullest / (tasks / slots), emptySlots };
+  return {
+    maxOverAverage: fullest / (tasks / live.length),
+    emptySlots: live.filter((slot) => counts[slot] === 0),
+  };
 }

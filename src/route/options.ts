@@ -1,6 +1,8 @@
 /** What a route needs to know to give series their tasks and upstreams. Made by config/, where the defaults live. */
 import type { BucketAlgorithm } from "../hash/buckets.ts";
 import type { KeyFormat, KeyRule } from "../hash/keyRule.ts";
+import type { PlacementMethod } from "../hash/placement.ts";
+import type { NamedSlot } from "../hash/slots.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 
 /** Stage 1: from the label set to a task. */
@@ -17,12 +19,11 @@ export interface TaskOptions {
 export type PlacementKey = { readonly kind: "task" } | KeyRule;
 
 /** Stage 2: from the task, or from labels, to a slot. */
-export interface PlacementOptions {
+export type PlacementOptions = PlacementMethod & {
   readonly key: PlacementKey;
-  readonly algorithm: BucketAlgorithm;
   /** Where series go that have none of the labels of a `by` key: all where the empty key goes, or by their whole set. */
   readonly missingKey: "one_place" | "whole_set";
-}
+};
 
 /** What a route does with the tenant that a request names in a header. */
 export interface TenantOptions {
@@ -34,9 +35,8 @@ export interface TenantOptions {
   readonly pass: boolean;
 }
 
-/** An upstream as its route knows it; its place in the list is the slot number. */
-export interface SlotOptions {
-  readonly name: string;
+/** An upstream as its route knows it, or the tombstone of one; its place in the list is the slot number. */
+export interface SlotOptions extends NamedSlot {
   /** Applied after keying to what goes to this upstream, so it cannot change placement. */
   readonly writeRelabel: RelabelRuleList;
 }

@@ -7,6 +7,7 @@
 import { buildBuckets } from "../hash/buckets.ts";
 import type { LabelSpans } from "../hash/labelOrder.ts";
 import { compileKey, EMPTY_KEY, type LabelSetKey, NO_KEY_LABEL } from "../hash/labelSetKey.ts";
+import { buildPlacement } from "../hash/placement.ts";
 import type { PlaceKey } from "../hash/slots.ts";
 import type { PlacementOptions, RouteOptions, TaskOptions } from "./options.ts";
 
@@ -60,7 +61,7 @@ function compileTasks(tasks: TaskOptions, route: RouteOptions): StageFunction {
 }
 
 function compilePlacement(placement: PlacementOptions, route: RouteOptions): StageFunction {
-  const slotOf = buildBuckets(placement.algorithm, route.upstreams.length);
+  const { place: slotOf } = buildPlacement(placement, route.upstreams);
   if (placement.key.kind === "task") {
     return (_labels, task) => {
       const key = task ?? 0;

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { labelPairs, labelText, labelTextOf } from "../../src/route/labelText.ts";
 import { spansOf } from "./exampleRoute.ts";
@@ -39,6 +40,37 @@ describe("labels as strings", () => {
   it("keep a byte order mark, which is part of the name or value", () => {
     const pairs: [string, string][] = [["\ufeffa", "\ufeff"]];
     expect(labelPairs(spansOf(pairs))).toEqual(pairs);
+  });
+
+  it("are those of their bytes, whatever lies between them and however many they are", () => {
+    const ranges = fc.array(fc.tuple(fc.nat(9), fc.nat(9), fc.nat(9)), { maxLength: 20 });
+    const bytes = fc.oneof(
+      fc.string({ unit: "grapheme", minLength: 600, maxLength: 700 }).map((text) => Buffer.from(text)),
+      fc.string({ minLength: 600, maxLength: 700 }).map((text) => Buffer.from(text)),
+      fc.uint8Array({ minLength: 600, maxLength: 700 }).map((array) => Buffer.from(array)),
+      fc.constant(Buffer.alloc(9_000, "a")),
+    );
+    fc.assert(
+      fc.property(bytes, ranges, fc.nat(400), (buffer, steps, jump) => {
+        const spans: number[] = [];
+        let at = 0;
+        for (const [name, between, value] of steps) {
+          const nameEnd = at + name;
+          const valueStart = nameEnd + between;
+          spans.push(at, nameEnd, valueStart, valueStart + value);
+          at = valueStart + value + (spans.length === 4 && buffer.length > 1000 ? jump * 20 : 1);
+        }
+        const wanted = steps.map((_, label) => {
+          const text = (part: number): string =>
+            buffer.toString("utf8", spans[label * 4 + part], spans[label * 4 + part + 1]);
+          return [text(0), text(2)];
+        });
+        expect(labelPairs({ bytes: buffer, count: steps.length, spans: Int32Array.from(spans) })).toEqual(
+          wanted,
+        );
+      }),
+      { seed: 1, numRuns: 500 },
+    );
   });
 
   it("have U+FFFD for bytes that are no UTF-8", () => {

@@ -13,7 +13,12 @@ function decide(labels: Labels, changes: Partial<RouteOptions>): Placed {
   return compilePlacer(exampleRoute({ upstreams: UPSTREAMS, ...changes }))(spansOf(labels));
 }
 
-function placement(key: PlacementOptions["key"], changes: Partial<PlacementOptions> = {}): PlacementOptions {
+interface Changes {
+  readonly algorithm?: "jump" | "hashmod";
+  readonly missingKey?: PlacementOptions["missingKey"];
+}
+
+function placement(key: PlacementOptions["key"], changes: Changes = {}): PlacementOptions {
   return { key, algorithm: "jump", missingKey: "one_place", ...changes };
 }
 

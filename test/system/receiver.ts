@@ -1,10 +1,16 @@
 /** A remote write receiver of the tests: decodes with the reference decoder, and answers as told. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { decodeBody, type ReferenceMetadata, type ReferenceSeries } from "../reference/writeRequest.ts";
+import {
+  decodeReference,
+  type ReferenceMetadata,
+  type ReferenceSeries,
+  uncompressBody,
+} from "../reference/writeRequest.ts";
 
 export class Receiver {
   readonly requests: {
+    readonly plain: Uint8Array;
     readonly series: readonly ReferenceSeries[];
     readonly metadata: readonly ReferenceMetadata[];
   }[] = [];
@@ -18,8 +24,9 @@ export class Receiver {
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
+        const plain = uncompressBody(Buffer.concat(chunks));
         this.headers.push(request.headers);
-        this.requests.push(decodeBody(Buffer.concat(chunks)));
+        this.requests.push({ plain, ...decodeReference(plain) });
         this.answer(response);
       });
     });
