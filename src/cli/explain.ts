@@ -97,7 +97,11 @@ export class Explainer {
     return { ...(isUnrouted ? { dropped: "no_route" } : {}), ...steps, routes: explained };
   }
 
-  #explainRoute(decision: RouteDecision, config: RouteConfig | undefined, series: SeriesScan): Omit<RouteExplanation, "route"> {
+  #explainRoute(
+    decision: RouteDecision,
+    config: RouteConfig | undefined,
+    series: SeriesScan,
+  ): Omit<RouteExplanation, "route"> {
     switch (decision.kind) {
       case "not_selected":
         return { selected: false };
@@ -108,14 +112,14 @@ export class Explainer {
         };
       case "sent":
         return {
-          labels: this.#forwardedLabels(series, decision.splice),
+          labels: this.#forwardedLabels(series, decision.splices),
           ...explainPlaced(decision.placed, config),
         };
     }
   }
 
-  #forwardedLabels(series: SeriesScan, splice: Splice): Labels {
-    const message = spliced(series.bytes.subarray(series.start, series.end), splice);
+  #forwardedLabels(series: SeriesScan, splices: readonly Splice[]): Labels {
+    const message = spliced(series.bytes.subarray(series.start, series.end), ...splices);
     // Rules can make as many labels as senders, and two are the gateway's own.
     return withSeries(seriesRequest(message), this.#config.limits.maxLabels + 2, labelPairs);
   }

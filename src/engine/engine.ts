@@ -38,16 +38,17 @@ export interface EngineOptions {
 
 /** What a decision does with a series. */
 export type Effect =
-  /** It goes to a destination, with bytes [keep, resume) of its message replaced. */
-  | {
-      readonly kind: "send";
-      readonly destination: number;
-      readonly keep: number;
-      readonly resume: number;
-      readonly inserted: Uint8Array;
-    }
+  /** It goes to a destination, with ranges of its message replaced: in order, none overlaps. */
+  | { readonly kind: "send"; readonly destination: number; readonly splices: readonly Replacement[] }
   /** It is added to a count. */
   | { readonly kind: "count"; readonly tally: number };
+
+/** Bytes [keep, resume) of a message are replaced by `inserted`; places count from the message's first byte. */
+export interface Replacement {
+  readonly keep: number;
+  readonly resume: number;
+  readonly inserted: Uint8Array;
+}
 
 export interface Counts {
   readonly series: number;
@@ -142,6 +143,9 @@ const PIECE = {
 const TALLY_STRIDE = 4;
 const DESTINATION_HEADER_BYTES = 16;
 const TALLY = 0x80000000;
+/** In place of a destination: one more replacement for the one before. */
+const FURTHER = 0x40000000;
+const UNCHANGED: Replacement = { keep: 0, resume: 0, inserted: new Uint8Array(0) };
 
 export class Engine {
   readonly #program: EngineProgram;
@@ -274,15 +278,17 @@ export class Engine {
    */
   decide(row: number, context: number, effects: readonly Effect[], keep: boolean): void {
     let length = 0;
-    for (const effect of effects) length += effectBytes(effect);
+    let entries = 0;
+    for (const effect of effects) {
+      if (effect.kind === "count" || effect.splices.length === 0) length += DESTINATION_HEADER_BYTES;
+      else for (const splice of effect.splices) length += entryBytes(splice);
+      entries += effect.kind === "count" ? 1 : Math.max(1, effect.splices.length);
+    }
     let at = this.#program.decide(row, context, length, keep);
     this.#refresh();
-    this.#write(at, effects.length);
+    this.#write(at, entries);
     at += 4;
-    for (const effect of effects) {
-      this.#writeEffect(at, effect);
-      at += effectBytes(effect);
-    }
+    for (const effect of effects) at = this.#writeEffect(at, effect);
   }
 
   /** Says for the coming emit() that a destination's parcel is open, and what it holds. */
@@ -345,19 +351,22 @@ export class Engine {
     };
   }
 
-  #writeEffect(at: number, effect: Effect): void {
-    if (effect.kind === "count") {
-      this.#write(at, (TALLY | effect.tally) >>> 0);
-      this.#write(at + 4, 0);
-      this.#write(at + 8, 0);
-      this.#write(at + 12, 0);
-      return;
-    }
-    this.#write(at, effect.destination);
-    this.#write(at + 4, effect.keep);
-    this.#write(at + 8, effect.resume);
-    this.#write(at + 12, effect.inserted.length);
-    this.#bytes.set(effect.inserted, at + DESTINATION_HEADER_BYTES);
+  /** Answers where it ends. */
+  #writeEffect(at: number, effect: Effect): number {
+    if (effect.kind === "count") return this.#writeEntry(at, (TALLY | effect.tally) >>> 0, UNCHANGED);
+    const [first = UNCHANGED, ...further] = effect.splices;
+    let end = this.#writeEntry(at, effect.destination, first);
+    for (const splice of further) end = this.#writeEntry(end, FURTHER, splice);
+    return end;
+  }
+
+  #writeEntry(at: number, number: number, splice: Replacement): number {
+    this.#write(at, number);
+    this.#write(at + 4, splice.keep);
+    this.#write(at + 8, splice.resume);
+    this.#write(at + 12, splice.inserted.length);
+    this.#bytes.set(splice.inserted, at + DESTINATION_HEADER_BYTES);
+    return at + entryBytes(splice);
   }
 
   /** A copy with its headroom. It is by itself: what waits for one upstream must not keep what went to others. */
@@ -392,7 +401,6 @@ export class Engine {
   }
 }
 
-function effectBytes(effect: Effect): number {
-  const inserted = effect.kind === "send" ? effect.inserted.length : 0;
-  return DESTINATION_HEADER_BYTES + ((inserted + 7) & ~7);
+function entryBytes({ inserted }: Replacement): number {
+  return DESTINATION_HEADER_BYTES + ((inserted.length + 7) & ~7);
 }

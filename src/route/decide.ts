@@ -9,7 +9,7 @@ import { compareBytewise } from "../relabel/byteOrder.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import { type Label, RelabelRules } from "../relabel/rules.ts";
 import type { SeriesScan } from "../wire/scan.ts";
-import { NO_SPLICE, type Splice, spliced } from "../wire/splice.ts";
+import { NO_SPLICE, type Splice } from "../wire/splice.ts";
 import { checkAtDoor, type RefusalReason } from "./door.ts";
 import { labelPairs } from "./labelText.ts";
 import type { LabelLimits, RouteOptions } from "./options.ts";
@@ -30,8 +30,8 @@ export type RouteDecision =
   | { readonly kind: "not_selected" }
   /** After the route had selected it; `placed` once it had an upstream. */
   | { readonly kind: "dropped"; readonly reason: DropReason; readonly placed: Placed | null }
-  /** It goes to its slot with this change of the message that came in. */
-  | { readonly kind: "sent"; readonly placed: Placed; readonly splice: Splice };
+  /** It goes to its slot with these changes of the message that came in, in order. */
+  | { readonly kind: "sent"; readonly placed: Placed; readonly splices: readonly Splice[] };
 
 /** Told what rules do, for explanations; null labels mean that the rule dropped the series. Rules count from 0. */
 export interface DecisionWitness {
@@ -197,9 +197,8 @@ class CompiledRoute {
       if (written === null) return { kind: "dropped", reason: "write_relabel_configs", placed };
       if (written !== labelled) return this.#sendWritten(written, placed);
     }
-    const splice =
-      rewritten === null ? taskSplice : replaceLabels(draft.series, spliced(rewritten.bytes, taskSplice));
-    return { kind: "sent", placed, splice };
+    const splices = rewritten === null ? [taskSplice] : replaceLabels(draft.series, rewritten, taskSplice);
+    return { kind: "sent", placed, splices };
   }
 
   /** With labels that the upstream's rules changed. */
@@ -207,7 +206,7 @@ class CompiledRoute {
     const rewritten = draft.rewritten();
     const fault = faultOf(draft, rewritten, this.#upstreamLimits);
     if (fault !== null) return { kind: "dropped", reason: fault, placed };
-    return { kind: "sent", placed, splice: replaceLabels(draft.series, rewritten.bytes) };
+    return { kind: "sent", placed, splices: replaceLabels(draft.series, rewritten, NO_SPLICE) };
   }
 
   #withTask(labels: readonly Label[], task: number | null): readonly Label[] {

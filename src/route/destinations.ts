@@ -70,8 +70,8 @@ export class Destinations {
     if (decision.kind === "dropped") {
       effects.push(count({ kind: "dropped", route, reason: decision.reason }));
     } else {
-      const { placed, splice } = decision;
-      effects.push({ kind: "send", destination: this.#destination(route, placed), ...splice });
+      const { placed, splices } = decision;
+      effects.push({ kind: "send", destination: this.#destination(route, placed), splices });
     }
     if (decision.placed?.missingKeyLabels === true)
       effects.push(count({ kind: "missing_key_labels", route }));

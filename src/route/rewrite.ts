@@ -1,13 +1,12 @@
 /**
  * Labels that rules have changed, as bytes again.
  *
- * A label that no rule changed keeps the bytes that it came with, fields that this version does not know included. What is
- * told of the difference to the labels that came in is as little as can be, since it is kept for every series.
+ * A label that no rule changed keeps the bytes that it came with, fields that this version does not know included.
  */
 import { type LabelSpans, SPAN_STRIDE } from "../hash/labelOrder.ts";
 import type { Label } from "../relabel/rules.ts";
 import { mostLabelFieldBytes, writeLabelField } from "../wire/labelField.ts";
-import type { Splice } from "../wire/splice.ts";
+import { type Splice, spliced } from "../wire/splice.ts";
 
 export const FIELD_STRIDE = 2;
 
@@ -32,6 +31,8 @@ export class RewrittenLabels implements LabelFields {
   readonly restIsText = true;
   readonly spans: Int32Array;
   readonly fields: Int32Array;
+  /** By label: the place of the same label among those that came in; -1 for one that did not come. */
+  readonly sources: readonly number[];
 
   /**
    * @param series as it came
@@ -43,6 +44,7 @@ export class RewrittenLabels implements LabelFields {
     this.spans = takeNumbers(now.length * SPAN_STRIDE);
     this.fields = takeNumbers(now.length * FIELD_STRIDE);
     const sources = sourcesOf(came, now);
+    this.sources = sources;
     // All is written to one buffer: an array for each label would cost several times more.
     const buffer = Buffer.allocUnsafe(mostBytes(series, sources, now));
     let end = 0;
@@ -129,15 +131,99 @@ export interface IncomingSeries extends LabelFields {
 }
 
 /**
- * What gives a series other labels in place of its own.
+ * What gives a series other labels in place of its own: as few bytes as labels allow, since it is kept for every series.
  *
- * @param fields label fields, one behind another; what is answered refers to them
+ * @param change made in the new labels besides, at a border between their fields; a NO_SPLICE for none
+ * @returns splices in order, with at least MERGED_GAP bytes between any two; they refer to the new labels' bytes
  */
-export function replaceLabels(series: IncomingSeries, fields: Uint8Array): Splice {
-  const { bytes, start, end } = series;
+export function replaceLabels(
+  series: IncomingSeries,
+  labels: RewrittenLabels,
+  change: Splice,
+): readonly Splice[] {
+  const { start, end } = series;
   const labelsEnd = endOfRun(series);
-  if (labelsEnd >= 0) return difference(bytes.subarray(start, labelsEnd), fields);
-  return { keep: 0, resume: end - start, inserted: Buffer.concat([fields, ...besidesLabels(series)]) };
+  if (labelsEnd < 0) {
+    const inserted = Buffer.concat([spliced(labels.bytes, change), ...besidesLabels(series)]);
+    return [{ keep: 0, resume: end - start, inserted }];
+  }
+  const script = new SpliceScript(series);
+  let isChanged = false;
+  for (let label = 0; label < labels.count; label++) {
+    const at = labels.fields[label * FIELD_STRIDE] ?? 0;
+    if (!isChanged && at >= change.keep) {
+      script.insert(change.inserted);
+      isChanged = true;
+    }
+    if (at >= change.keep && at < change.resume) continue;
+    const source = labels.sources[label] ?? -1;
+    if (source < 0 || !script.keep(source)) {
+      script.insert(labels.bytes.subarray(at, labels.fields[label * FIELD_STRIDE + 1]));
+    }
+  }
+  if (!isChanged) script.insert(change.inserted);
+  return script.finish(labelsEnd);
+}
+
+/** A further splice costs the table as much as bytes that are inserted although they came. */
+export const MERGED_GAP = 16;
+
+/** Makes splices of what is kept and what is put in, told in the order of the new message. */
+class SpliceScript {
+  readonly #series: LabelFields;
+  readonly #splices: Splice[] = [];
+  #pending: Uint8Array[] = [];
+  /** Up to where the message that came in is used up. */
+  #passed: number;
+
+  constructor(series: LabelFields) {
+    this.#series = series;
+    this.#passed = series.start;
+  }
+
+  insert(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#pending.push(bytes);
+  }
+
+  /** Keeps a label where it is; false when the message is used up beyond it. */
+  keep(label: number): boolean {
+    const { fields } = this.#series;
+    const at = fields[label * FIELD_STRIDE] ?? 0;
+    if (at < this.#passed) return false;
+    this.#close(at);
+    this.#passed = fields[label * FIELD_STRIDE + 1] ?? 0;
+    return true;
+  }
+
+  finish(end: number): readonly Splice[] {
+    this.#close(end);
+    return this.#splices;
+  }
+
+  /** Ends what is changed before `to`, where the message goes on as it came. */
+  #close(to: number): void {
+    if (this.#pending.length === 0 && to === this.#passed) return;
+    const { bytes, start } = this.#series;
+    const before = bytes.subarray(this.#passed, to);
+    const [only] = this.#pending;
+    const after = only !== undefined && this.#pending.length === 1 ? only : Buffer.concat(this.#pending);
+    const { keep, resume, inserted } = difference(before, after);
+    const shift = this.#passed - start;
+    this.#pending = [];
+    this.#add({ keep: keep + shift, resume: resume + shift, inserted });
+  }
+
+  #add(splice: Splice): void {
+    const last = this.#splices.at(-1);
+    if (last === undefined || splice.keep - last.resume >= MERGED_GAP) {
+      this.#splices.push(splice);
+      return;
+    }
+    const { bytes, start } = this.#series;
+    const between = bytes.subarray(start + last.resume, start + splice.keep);
+    const inserted = Buffer.concat([last.inserted, between, splice.inserted]);
+    this.#splices[this.#splices.length - 1] = { keep: last.keep, resume: splice.resume, inserted };
+  }
 }
 
 /** Where the labels end that the message begins with, -1 when they are not all of them. */

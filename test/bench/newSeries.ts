@@ -15,7 +15,7 @@ import { TaskLabel } from "../../src/route/taskLabel.ts";
 import { Cursor } from "../../src/wire/cursor.ts";
 import { scanRequest, scanSeries, SeriesScan } from "../../src/wire/scan.ts";
 import { uncompressBlock } from "../../src/wire/snappy.ts";
-import { NO_SPLICE, spliced } from "../../src/wire/splice.ts";
+import { NO_SPLICE } from "../../src/wire/splice.ts";
 import { benchRoute, LABEL_LIMITS, NO_RULES } from "./benchRoute.ts";
 import { table } from "./report.ts";
 import { spreadOf } from "./statistics.ts";
@@ -84,8 +84,7 @@ class Parts {
     );
     eachRewritten("what differs from what came", (labels, index) => {
       const scan = scans[index];
-      const fields = spliced(labels.bytes, taskSplices[index] ?? NO_SPLICE);
-      return scan === undefined ? null : replaceLabels(scan, fields);
+      return scan === undefined ? null : replaceLabels(scan, labels, taskSplices[index] ?? NO_SPLICE);
     });
     each("all of it", (scan) => this.#withRules.decide(scan, [null]));
     each("all of it without rules", (scan) => this.#withoutRules.decide(scan, [null]));

@@ -110,9 +110,7 @@ function decideAll(engine: Engine): void {
     const effect: Effect = {
       kind: "send",
       destination: row % DESTINATIONS,
-      keep: at,
-      resume: at,
-      inserted: TASK_LABEL,
+      splices: [{ keep: at, resume: at, inserted: TASK_LABEL }],
     };
     engine.decide(row, CONTEXT, [effect], true);
   }

@@ -110,7 +110,7 @@ describe("a decision", () => {
   it("of more than 8 KiB is carried out and not kept", () => {
     const engine = new Engine(OPTIONS);
     const inserted = new Uint8Array(9000).fill(1);
-    const big: Effect = { kind: "send", destination: 0, keep: 0, resume: 0, inserted };
+    const big: Effect = { kind: "send", destination: 0, splices: [{ keep: 0, resume: 0, inserted }] };
     const one = [series(label("a", "1"), sample(1))];
     expect(decideAll(engine, one, [big])).toBe(1);
     expect(engine.emit().map(({ series: count }) => count)).toEqual([1]);

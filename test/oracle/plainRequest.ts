@@ -25,9 +25,11 @@ function writeVarint(target: Uint8Array, at: number, value: number): number {
   return pos;
 }
 
-/** Length of a series' message with a splice made, without tag and length. */
-export function splicedBytes(series: SeriesScan, { keep, resume, inserted }: Splice): number {
-  return series.end - series.start - (resume - keep) + inserted.length;
+/** Length of a series' message with splices made, without tag and length. */
+export function splicedBytes(series: SeriesScan, splices: readonly Splice[]): number {
+  let bytes = series.end - series.start;
+  for (const { keep, resume, inserted } of splices) bytes += inserted.length - (resume - keep);
+  return bytes;
 }
 
 /** Length of a whole series field of a request, for a message of `messageBytes`. */
@@ -53,14 +55,18 @@ export class PlainRequest {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  appendSeries(series: SeriesScan, splice: Splice): void {
-    const messageBytes = splicedBytes(series, splice);
+  appendSeries(series: SeriesScan, splices: readonly Splice[]): void {
+    const messageBytes = splicedBytes(series, splices);
     this.#reserve(seriesFieldBytes(messageBytes));
     this.#bytes[this.#length] = TIMESERIES;
     this.#length = writeVarint(this.#bytes, this.#length + 1, messageBytes);
-    this.#copy(series.bytes, series.start, series.start + splice.keep);
-    this.#copy(splice.inserted, 0, splice.inserted.length);
-    this.#copy(series.bytes, series.start + splice.resume, series.end);
+    let from = series.start;
+    for (const { keep, resume, inserted } of splices) {
+      this.#copy(series.bytes, from, series.start + keep);
+      this.#copy(inserted, 0, inserted.length);
+      from = series.start + resume;
+    }
+    this.#copy(series.bytes, from, series.end);
   }
 
   /** Adds a whole top-level field, tag included, e.g. a metadata entry. */

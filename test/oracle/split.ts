@@ -156,7 +156,7 @@ class RequestParts implements RequestVisitor {
       return;
     }
     if (decision.kind === "dropped") this.#count({ kind: "dropped", route, reason: decision.reason }, series);
-    else this.#routes[route]?.add(series, decision.placed.slot, decision.splice);
+    else this.#routes[route]?.add(series, decision.placed.slot, decision.splices);
     if (decision.placed?.missingKeyLabels === true)
       this.#count({ kind: "missing_key_labels", route }, series);
   }
@@ -210,10 +210,10 @@ class RouteParts {
     this.#limits = limits;
   }
 
-  add(series: SeriesScan, slot: number, splice: Splice): void {
+  add(series: SeriesScan, slot: number, splices: readonly Splice[]): void {
     const builder = this.#builders.get(slot) ?? new ParcelBuilder(this.#limits);
     this.#builders.set(slot, builder);
-    builder.add(series, splice);
+    builder.add(series, splices);
   }
 
   /** @param route this route's index */
@@ -252,12 +252,12 @@ class ParcelBuilder {
     this.#limits = limits;
   }
 
-  add(series: SeriesScan, splice: Splice): void {
-    const bytes = seriesFieldBytes(splicedBytes(series, splice));
+  add(series: SeriesScan, splices: readonly Splice[]): void {
+    const bytes = seriesFieldBytes(splicedBytes(series, splices));
     const items = this.#tally.items + series.items;
     if (items > this.#limits.maxItems || this.#plain.length + bytes > this.#limits.maxPlainBytes)
       this.#close();
-    this.#plain.appendSeries(series, splice);
+    this.#plain.appendSeries(series, splices);
     this.#tally.add(series);
   }
 

@@ -47,7 +47,7 @@ export function outcomeOf(labels: Pairs, setting: Setting): Outcome {
   return decision.routes.map((each): RouteOutcome => {
     if (each.kind === "not_selected") return each.kind;
     if (each.kind === "dropped") return `dropped: ${each.reason}`;
-    const message = spliced(scan.bytes.subarray(scan.start, scan.end), each.splice);
+    const message = spliced(scan.bytes.subarray(scan.start, scan.end), ...each.splices);
     return pairsOf(seriesRequest(message));
   });
 }

@@ -13,7 +13,10 @@ const DESTINATIONS = new Destinations([
   { route: exampleRoute({ upstreams: slotsOf("d") }), limits: LARGE, lanes: 1 },
   { route: exampleRoute({ upstreams: slotsOf("e", "f") }), limits: LARGE, lanes: 3 },
 ]);
-const SPLICE = { keep: 3, resume: 5, inserted: Uint8Array.of(1, 2) };
+const SPLICES = [
+  { keep: 3, resume: 5, inserted: Uint8Array.of(1, 2) },
+  { keep: 60, resume: 60, inserted: Uint8Array.of(3) },
+];
 const NOT_SELECTED: RouteDecision = { kind: "not_selected" };
 
 function placed(slot: number, placementKey: number, missingKeyLabels = false): Placed {
@@ -56,7 +59,7 @@ describe("destinations", () => {
     ] as const) {
       for (let slot = 0; slot < slots; slot++) {
         for (let key = 0; key < 8; key++) {
-          const sent: RouteDecision = { kind: "sent", placed: placed(slot, key), splice: SPLICE };
+          const sent: RouteDecision = { kind: "sent", placed: placed(slot, key), splices: SPLICES };
           const routes = [0, 1, 2].map((each) => (each === route ? sent : NOT_SELECTED));
           expect(told(effectsOf(...routes)).sent).toEqual([{ route, slot, lane: key % lanes }]);
         }
@@ -65,13 +68,13 @@ describe("destinations", () => {
   });
 
   it("are the same for keys beyond 2^31", () => {
-    const sent: RouteDecision = { kind: "sent", placed: placed(1, 2 ** 32 - 1), splice: SPLICE };
+    const sent: RouteDecision = { kind: "sent", placed: placed(1, 2 ** 32 - 1), splices: SPLICES };
     expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, sent)).sent).toEqual([{ route: 2, slot: 1, lane: 0 }]);
   });
 });
 
 describe("what is done with a series", () => {
-  const sent: RouteDecision = { kind: "sent", placed: placed(0, 0), splice: SPLICE };
+  const sent: RouteDecision = { kind: "sent", placed: placed(0, 0), splices: SPLICES };
 
   it("is nothing when it is refused, which is counted with its sender", () => {
     expect(DESTINATIONS.effects({ kind: "refused", reason: "invalid_utf8" })).toEqual([]);
@@ -106,9 +109,12 @@ describe("what is done with a series", () => {
     ]);
   });
 
-  it("is to be sent with its splice by every route that selects it", () => {
+  it("is to be sent with its splices by every route that selects it", () => {
     const effects = effectsOf(sent, sent, NOT_SELECTED);
-    expect(effects.filter(({ kind }) => kind === "send")).toMatchObject([SPLICE, SPLICE]);
+    expect(effects.filter(({ kind }) => kind === "send")).toMatchObject([
+      { splices: SPLICES },
+      { splices: SPLICES },
+    ]);
     expect(told(effects).sent).toEqual([
       { route: 0, slot: 0, lane: 0 },
       { route: 1, slot: 0, lane: 0 },
@@ -116,7 +122,7 @@ describe("what is done with a series", () => {
   });
 
   it("counts that it has no key labels, sent or dropped by the upstream's rules", () => {
-    const without = { kind: "sent", placed: placed(0, 0, true), splice: SPLICE } as const;
+    const without = { kind: "sent", placed: placed(0, 0, true), splices: SPLICES } as const;
     const dropped = { kind: "dropped", reason: "write_relabel_configs", placed: placed(0, 0, true) } as const;
     expect(told(effectsOf(without, dropped, sent)).counted).toEqual([
       { kind: "missing_key_labels", route: 0 },

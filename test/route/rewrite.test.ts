@@ -1,26 +1,43 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { labelPairs } from "../../src/route/labelText.ts";
-import { replaceLabels, RewrittenLabels } from "../../src/route/rewrite.ts";
+import { MERGED_GAP, replaceLabels, RewrittenLabels } from "../../src/route/rewrite.ts";
 import { seriesRequest } from "../../src/wire/labelField.ts";
-import { type Splice, spliced } from "../../src/wire/splice.ts";
+import { TaskLabel } from "../../src/route/taskLabel.ts";
+import { NO_SPLICE, type Splice, spliced } from "../../src/wire/splice.ts";
 import { decodeReference, type ReferenceLabel, type ReferenceSeries } from "../reference/writeRequest.ts";
 import { exemplar, histogram, label, nested, sample, series, varintField } from "../wire/handmade.ts";
 import { scanOfOne } from "../wire/scanned.ts";
 import type { Pairs } from "./decided.ts";
+import { TASK_LABEL } from "./exampleRoute.ts";
 
 interface Rewriting {
-  readonly splice: Splice;
+  readonly splices: readonly Splice[];
   readonly rewritten: RewrittenLabels;
-  /** The message with the splice made. */
+  /** The message with the splices made. */
   readonly message: Uint8Array;
 }
 
-function rewrite(plain: Uint8Array, now: Pairs): Rewriting {
+/** @param task written into a label besides; null for none */
+function rewrite(plain: Uint8Array, now: Pairs, task: number | null = null): Rewriting {
   const scan = scanOfOne(plain);
   const rewritten = new RewrittenLabels(scan, labelPairs(scan), now);
-  const splice = replaceLabels(scan, rewritten.bytes);
-  return { splice, rewritten, message: spliced(plain.subarray(scan.start, scan.end), splice) };
+  const change = task === null ? NO_SPLICE : new TaskLabel(TASK_LABEL).splice(rewritten, task);
+  const splices = replaceLabels(scan, rewritten, change);
+  return { splices, rewritten, message: spliced(plain.subarray(scan.start, scan.end), ...splices) };
+}
+
+/** For where one is enough. */
+function theOnly([splice, ...more]: readonly Splice[]): Splice {
+  expect(more).toEqual([]);
+  return splice ?? NO_SPLICE;
+}
+
+function pairwise<T>(items: readonly T[]): (readonly [T, T])[] {
+  return items.slice(1).flatMap((item, index) => {
+    const before = items[index];
+    return before === undefined ? [] : [[before, item] as const];
+  });
 }
 
 function decoded(plain: Uint8Array): ReferenceSeries {
@@ -146,6 +163,22 @@ describe("any series that is given other labels", () => {
     );
   });
 
+  it("gets a task label in the same go as if it were put in afterwards", () => {
+    const tasks = fc.record({ task: fc.nat(200), had: fc.option(fc.nat({ max: 12 })) });
+    fc.assert(
+      fc.property(cases, tasks, ({ plain, now }, { task, had }) => {
+        // With a task label among the new ones, anywhere.
+        const labels = had === null ? now : now.toSpliced(had, 0, [TASK_LABEL, "old"]);
+        const { rewritten, message } = rewrite(plain, labels, task);
+        const behind = rewrite(plain, labels).message.subarray(rewritten.bytes.length);
+        const splice = new TaskLabel(TASK_LABEL).splice(rewritten, task);
+        const wanted = Buffer.concat([spliced(rewritten.bytes, splice), behind]);
+        expect(Buffer.from(message)).toEqual(wanted);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it("is told where its labels are among the new bytes", () => {
     fc.assert(
       fc.property(cases, ({ plain, now }) => {
@@ -176,49 +209,65 @@ describe("what is told of the difference", () => {
 
   it.each(places)("is the field of a label that is added: at %i", (at) => {
     const added = ["more", "x".repeat(20)] as const;
-    const { splice } = rewrite(plain, labels.toSpliced(at, 0, added));
+    const splice = theOnly(rewrite(plain, labels.toSpliced(at, 0, added)).splices);
     expect(splice.inserted).toHaveLength(label(...added).length);
     expect(splice.resume).toBe(splice.keep);
   });
 
   it.each(places.slice(0, -1))("is nothing but its place when a label is removed: at %i", (at) => {
     const [name = "", value = ""] = labels[at] ?? [];
-    const { splice } = rewrite(plain, labels.toSpliced(at, 1));
+    const splice = theOnly(rewrite(plain, labels.toSpliced(at, 1)).splices);
     expect(splice.inserted).toHaveLength(0);
     expect(splice.resume - splice.keep).toBe(label(name, value).length);
   });
 
   it.each(places.slice(0, -1))("is no more than the field of a label that changes: at %i", (at) => {
     const [name = "", value = ""] = labels[at] ?? [];
-    const { splice } = rewrite(plain, labels.toSpliced(at, 1, [name, "other than before"]));
+    const splice = theOnly(rewrite(plain, labels.toSpliced(at, 1, [name, "other than before"])).splices);
     expect(splice.inserted.length).toBeGreaterThan(0);
     expect(splice.inserted.length).toBeLessThanOrEqual(label(name, "other than before").length);
     expect(splice.resume - splice.keep).toBeLessThanOrEqual(label(name, value).length);
   });
 
   it("is one byte where a value differs by one", () => {
-    const { splice } = rewrite(plain, labels.toSpliced(2, 1, ["job", "nose"]));
+    const splice = theOnly(rewrite(plain, labels.toSpliced(2, 1, ["job", "nose"])).splices);
     expect(Buffer.from(splice.inserted).toString()).toBe("s");
     expect(splice.resume - splice.keep).toBe(1);
   });
 
+  it("leaves out what lies between two changes, if that is more than a splice costs", () => {
+    const after = labels.toSpliced(0, 1, ["__name__", "http_requests"]).toSpliced(4, 1, ["zone", "us"]);
+    const { splices } = rewrite(plain, after, 7);
+    expect(splices).toHaveLength(2);
+    const inserted = splices.reduce((sum, splice) => sum + splice.inserted.length, 0);
+    const changed = [label("__name__", "http_requests"), label(TASK_LABEL, "7"), label("zone", "us")];
+    expect(inserted).toBeLessThanOrEqual(Buffer.concat(changed).length);
+    const near = labels
+      .toSpliced(2, 1, ["job", "n"])
+      .toSpliced(4, 1, ["zone", "us"])
+      .toSpliced(3, 1, ["p", ""]);
+    for (const [first, second] of pairwise(rewrite(plain, near, 7).splices)) {
+      expect(second.keep - first.resume).toBeGreaterThanOrEqual(MERGED_GAP);
+    }
+  });
+
   it("is nothing when the labels are those that came", () => {
-    expect(rewrite(plain, labels).splice.inserted).toHaveLength(0);
+    expect(rewrite(plain, labels).splices).toEqual([]);
     expect(Buffer.from(seriesRequest(rewrite(plain, labels).message))).toEqual(plain);
   });
 
   it("lies within the labels that the series begins with, so that it holds whatever items follow", () => {
     const after = labels.toSpliced(4, 1, ["zone", "us"], ["zoom", "1"]);
-    const once = rewrite(plain, after).splice;
+    const once = theOnly(rewrite(plain, after).splices);
     const fields = labels.map(([name, value]) => label(name, value));
     expect(once.resume).toBeLessThanOrEqual(Buffer.concat(fields).length);
-    expect(rewrite(series(...fields, exemplar(), histogram(), sample(5)), after).splice).toEqual(once);
-    expect(rewrite(series(...fields), after).splice).toEqual(once);
+    expect(rewrite(series(...fields, exemplar(), histogram(), sample(5)), after).splices).toEqual([once]);
+    expect(rewrite(series(...fields), after).splices).toEqual([once]);
   });
 
   it("is of a copy: it outlives the bytes that it was made of", () => {
     const short = Buffer.from(plain);
-    const { splice } = rewrite(short, [["a", "1"], ...labels.toReversed()]);
+    const splice = theOnly(rewrite(short, [["a", "1"], ...labels.toReversed()]).splices);
     const before = Buffer.from(splice.inserted);
     short.fill(0);
     expect(Buffer.from(splice.inserted)).toEqual(before);
@@ -248,8 +297,8 @@ describe("a series whose labels are not all in front", () => {
   });
 
   it("without labels gets them in front", () => {
-    const { message, splice } = rewrite(series(sample(1)), [["a", "1"]]);
+    const { message, splices } = rewrite(series(sample(1)), [["a", "1"]]);
     expect(Buffer.from(message)).toEqual(Buffer.concat([label("a", "1"), sample(1)]));
-    expect(splice).toMatchObject({ keep: 0, resume: 0 });
+    expect(theOnly(splices)).toMatchObject({ keep: 0, resume: 0 });
   });
 });

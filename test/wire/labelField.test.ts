@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeLabelField, encodeLabelSet, seriesRequest } from "../../src/wire/labelField.ts";
+import {
+  encodeLabelField,
+  encodeLabelSet,
+  mostLabelFieldBytes,
+  seriesRequest,
+  writeLabelField,
+} from "../../src/wire/labelField.ts";
 import { decodeReference } from "../reference/writeRequest.ts";
 import { label, nested, series, varint } from "./handmade.ts";
 
@@ -15,6 +21,24 @@ describe("an encoded label", () => {
       fc.property(parts, parts, (name, value) => {
         const [decoded] = decodeReference(series(encodeLabelField(name, value))).series;
         expect(decoded?.labels).toEqual([[latin1(name), latin1(value)]]);
+      }),
+      { seed: 1, numRuns: 300 },
+    );
+  });
+
+  it("is the same when its texts are written to a place among other bytes", () => {
+    const texts = fc.oneof(
+      fc.string({ unit: "grapheme", maxLength: 200 }),
+      fc.constantFrom("", "a".repeat(128), "é".repeat(9_000), "😀".repeat(64)),
+    );
+    fc.assert(
+      fc.property(texts, texts, fc.nat(9), (name, value, at) => {
+        const field = encodeLabelField(Buffer.from(name), Buffer.from(value));
+        const target = Buffer.alloc(at + mostLabelFieldBytes(name, value));
+        const { nameStart, nameEnd, valueStart, end } = writeLabelField(target, at, name, value);
+        expect(target.subarray(at, end).equals(field)).toBe(true);
+        expect(target.toString("utf8", nameStart, nameEnd)).toBe(name);
+        expect(target.toString("utf8", valueStart, end)).toBe(value);
       }),
       { seed: 1, numRuns: 300 },
     );

@@ -16,6 +16,6 @@ describe("a splice", () => {
   });
 
   it("that changes nothing leaves all", () => {
-    expect(spliced(Uint8Array.of(1, 2, 3), NO_SPLICE)).toEqual(Uint8Array.of(1, 2, 3));
+    expect([...spliced(Uint8Array.of(1, 2, 3), NO_SPLICE)]).toEqual([1, 2, 3]);
   });
 });

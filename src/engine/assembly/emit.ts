@@ -32,6 +32,7 @@ import {
   DESTINATION_KEEP,
   DESTINATION_NUMBER,
   DESTINATION_RESUME,
+  FURTHER,
   nextDestination,
   RECORD_DESTINATIONS,
   RECORD_HEADER,
@@ -81,6 +82,9 @@ let tallyCount: u32 = 0;
 let pieces: usize = 0;
 let pieceEnd: usize = 0;
 let stagedBytes: u64 = 0;
+// Of the record that is carried out: the entry that comes next, and how many there are from it on.
+let entry: usize = 0;
+let entriesLeft: u32 = 0;
 
 /** Lays destinations and tallies out from `start` on, and answers where they end. */
 export function layDestinations(start: usize, countOfDestinations: u32, countOfTallies: u32): usize {
@@ -131,22 +135,45 @@ function forgetStep(): void {
   }
 }
 
-function measureRow(row: usize): void {
+/** Begins with the row's first entry. */
+function openRecord(row: usize): void {
   const record = <usize>load<u32>(row, ROW_DECISION);
-  let destination = record + RECORD_HEADER;
-  for (let left = load<u32>(record, RECORD_DESTINATIONS); left > 0; left--) {
-    const number = load<u32>(destination, DESTINATION_NUMBER);
-    if (number & TALLY) addCounts(tallies + (number & ~TALLY) * COUNTS_BYTES, row);
-    else measureSeries(number, row, fieldBytes(messageBytes(row, destination)));
-    destination = nextDestination(destination);
+  entry = record + RECORD_HEADER;
+  entriesLeft = load<u32>(record, RECORD_DESTINATIONS);
+}
+
+function passEntry(): void {
+  entry = nextDestination(entry);
+  entriesLeft--;
+}
+
+/** Whether the entry is one more replacement for the destination before it. */
+function isFurther(): bool {
+  return entriesLeft > 0 && load<u32>(entry, DESTINATION_NUMBER) === FURTHER;
+}
+
+function measureRow(row: usize): void {
+  openRecord(row);
+  while (entriesLeft > 0) {
+    const number = load<u32>(entry, DESTINATION_NUMBER);
+    if (number & TALLY) {
+      addCounts(tallies + (number & ~TALLY) * COUNTS_BYTES, row);
+      passEntry();
+    } else {
+      measureSeries(number, row, fieldBytes(messageBytes(row)));
+    }
   }
 }
 
-/** Length of a series' message as this destination gets it. */
-function messageBytes(row: usize, destination: usize): usize {
-  const left = load<u32>(destination, DESTINATION_RESUME) - load<u32>(destination, DESTINATION_KEEP);
-  const came = load<u32>(row, ROW_END) - load<u32>(row, ROW_START);
-  return came - left + load<u32>(destination, DESTINATION_INSERTED);
+/** Length of a series' message as the destination gets it; passes over the destination. */
+function messageBytes(row: usize): usize {
+  let bytes = <usize>(load<u32>(row, ROW_END) - load<u32>(row, ROW_START));
+  do {
+    bytes -= load<u32>(entry, DESTINATION_RESUME) - load<u32>(entry, DESTINATION_KEEP);
+    bytes += load<u32>(entry, DESTINATION_INSERTED);
+    passEntry();
+  } while (isFurther());
+  return bytes;
 }
 
 /** Length of a whole series field, for a message of `message` bytes. */
@@ -210,12 +237,11 @@ function layPieces(): void {
 }
 
 function writeRow(row: usize): void {
-  const record = <usize>load<u32>(row, ROW_DECISION);
-  let destination = record + RECORD_HEADER;
-  for (let left = load<u32>(record, RECORD_DESTINATIONS); left > 0; left--) {
-    const number = load<u32>(destination, DESTINATION_NUMBER);
-    if (!(number & TALLY)) writeSeries(pieceFor(number), row, destination);
-    destination = nextDestination(destination);
+  openRecord(row);
+  while (entriesLeft > 0) {
+    const number = load<u32>(entry, DESTINATION_NUMBER);
+    if (number & TALLY) passEntry();
+    else writeSeries(pieceFor(number), row);
   }
 }
 
@@ -231,21 +257,36 @@ function pieceFor(number: u32): usize {
   return piece;
 }
 
-function writeSeries(piece: usize, row: usize, destination: usize): void {
+/** Writes a series as the destination gets it; passes over the destination. */
+function writeSeries(piece: usize, row: usize): void {
   const start = <usize>load<u32>(row, ROW_START);
-  const keep = <usize>load<u32>(destination, DESTINATION_KEEP);
-  const inserted = <usize>load<u32>(destination, DESTINATION_INSERTED);
-  const rest = start + load<u32>(destination, DESTINATION_RESUME);
-  const restBytes = load<u32>(row, ROW_END) - rest;
   let to = <usize>load<u32>(piece, PIECE_STAGE);
   store<u8>(to, TIMESERIES);
-  to = writeVarint(to + 1, keep + inserted + restBytes);
-  copyBlocks(to, start, keep);
-  to += keep;
-  copyBlocks(to, destination + DESTINATION_HEADER, inserted);
-  to += inserted;
-  copyBlocks(to, rest, restBytes);
-  store<u32>(piece, to + restBytes, PIECE_STAGE);
+  to = writeVarint(to + 1, messageBytesAhead(row));
+  let from = start;
+  do {
+    const keepEnd = start + load<u32>(entry, DESTINATION_KEEP);
+    const inserted = <usize>load<u32>(entry, DESTINATION_INSERTED);
+    copyBlocks(to, from, keepEnd - from);
+    to += keepEnd - from;
+    copyBlocks(to, entry + DESTINATION_HEADER, inserted);
+    to += inserted;
+    from = start + load<u32>(entry, DESTINATION_RESUME);
+    passEntry();
+  } while (isFurther());
+  const rest = <usize>load<u32>(row, ROW_END) - from;
+  copyBlocks(to, from, rest);
+  store<u32>(piece, to + rest, PIECE_STAGE);
+}
+
+/** messageBytes() that passes over nothing. */
+function messageBytesAhead(row: usize): usize {
+  const first = entry;
+  const left = entriesLeft;
+  const bytes = messageBytes(row);
+  entry = first;
+  entriesLeft = left;
+  return bytes;
 }
 
 function writeVarint(to: usize, value: usize): usize {

@@ -11,8 +11,9 @@
  *     record  hash (16 bytes) | context | destinations | destination, destination, ...
  *     destination   number | keep | resume | inserted | that many bytes, filled up to a multiple of 8
  *
- * A destination's series is bytes [0, keep) of the one that came in, the inserted bytes, and what is from `resume` on. A
- * number with TALLY set stands for no destination but for a count that the series' items are added to.
+ * A destination's series is bytes [0, keep) of the one that came in, the inserted bytes, and what is from `resume` on. An
+ * entry with the number FURTHER behind it replaces one more range, further on. A number with TALLY set stands for no
+ * destination but for a count that the series' items are added to. The record's number of destinations counts all entries.
  *
  * Two label sets are taken for the same one only if all 128 bits of their keyed hashes are equal (highwayHash.ts).
  */
@@ -44,6 +45,7 @@ export const DESTINATION_RESUME: usize = 8;
 export const DESTINATION_INSERTED: usize = 12;
 export const DESTINATION_HEADER: usize = 16;
 export const TALLY: u32 = 0x80000000;
+export const FURTHER: u32 = 0x40000000;
 
 const ENTRY_BYTES: usize = 8;
 const ENTRY_RECORD: usize = 4;

@@ -1,0 +1,156 @@
+/**
+ * What a change of a list of upstreams does to the numbers of its slots.
+ *
+ * jump, hashmod and balanced go by number: an upstream that is taken out of the list, or put in, before others gives those
+ * other numbers, and with them the series of their neighbours. This tells it before it happens, and how to write the list so
+ * that it does not.
+ */
+import { buildPlacement, type PlacementAlgorithm } from "../hash/placement.ts";
+import type { NamedSlot } from "../hash/slots.ts";
+import type { RouteOptions } from "./options.ts";
+
+/** Placing this many keys tells a share within half a percent. */
+const KEYS_PLACED = 100_000;
+/** 2^32 divided by the golden ratio: its multiples lie evenly over all keys. */
+const STEP = 0x9e3779b9;
+
+export interface SlotChanges {
+  /** Names that are new, in the place of none. */
+  readonly added: readonly string[];
+  /** Names that the list has no longer, and whose number no new one has. */
+  readonly gone: readonly string[];
+  /** New names that have the number of one that is gone. */
+  readonly replaced: readonly { readonly slot: number; readonly before: string; readonly now: string }[];
+  /** Names that are tombstones now and were live. */
+  readonly removed: readonly string[];
+  /** Names that are live now and were tombstones. */
+  readonly restored: readonly string[];
+  /** Names whose weight is another. */
+  readonly reweighted: readonly string[];
+  /** Names that both lists have, under different numbers. */
+  readonly renumbered: readonly { readonly name: string; readonly before: number; readonly now: number }[];
+  /** How to write the list without renumbering. */
+  readonly remedy: Remedy;
+}
+
+/** Empty where nothing is renumbered. */
+export interface Remedy {
+  /** Of `gone`, those to be written as tombstones, in ascending order; the others were behind all that are left. */
+  readonly tombstones: readonly { readonly slot: number; readonly name: string }[];
+  /** Of `added`, those to be put behind all others. */
+  readonly toEnd: readonly string[];
+  /** Names to be brought into this order again; empty if they are in it. */
+  readonly order: readonly string[];
+}
+
+/** Whether it gives a slot its keys by its number in the list; the other algorithms go by its name. */
+export function goesByNumber(algorithm: PlacementAlgorithm): boolean {
+  return algorithm === "jump" || algorithm === "hashmod" || algorithm === "balanced";
+}
+
+/** A slot that both lists have. */
+interface Kept {
+  readonly name: string;
+  readonly before: NumberedSlot;
+  readonly now: NumberedSlot;
+}
+
+interface NumberedSlot {
+  readonly number: number;
+  readonly name: string;
+  readonly removed: boolean;
+  readonly weight: number;
+}
+
+/** Names are unique in each of the lists. */
+export function compareSlots(before: readonly NamedSlot[], now: readonly NamedSlot[]): SlotChanges {
+  const [oldSlots, newSlots] = [numbered(before), numbered(now)];
+  const oldNames = new Map(oldSlots.map((slot) => [slot.name, slot]));
+  const newNames = new Map(newSlots.map((slot) => [slot.name, slot]));
+  const kept = oldSlots.flatMap((slot): Kept[] => {
+    const later = newNames.get(slot.name);
+    return later === undefined ? [] : [{ name: slot.name, before: slot, now: later }];
+  });
+  const isReplaced = (number: number): boolean => {
+    const [old, later] = [oldSlots[number], newSlots[number]];
+    return old !== undefined && later !== undefined && !newNames.has(old.name) && !oldNames.has(later.name);
+  };
+  const gone = oldSlots.filter(({ name, number }) => !newNames.has(name) && !isReplaced(number));
+  const added = newSlots.filter(({ name, number }) => !oldNames.has(name) && !isReplaced(number));
+  const renumbered = kept.filter((slot) => slot.before.number !== slot.now.number);
+  return {
+    added: added.map(nameOf),
+    gone: gone.map(nameOf),
+    replaced: oldSlots
+      .filter(({ number }) => isReplaced(number))
+      .map(({ name, number }) => ({ slot: number, before: name, now: newSlots[number]?.name ?? "" })),
+    removed: kept.filter((slot) => !slot.before.removed && slot.now.removed).map(nameOf),
+    restored: kept.filter((slot) => slot.before.removed && !slot.now.removed).map(nameOf),
+    reweighted: kept.filter((slot) => slot.before.weight !== slot.now.weight).map(nameOf),
+    renumbered: renumbered.map((slot) => ({
+      name: slot.name,
+      before: slot.before.number,
+      now: slot.now.number,
+    })),
+    remedy: renumbered.length === 0 ? NO_REMEDY : remedyFor(kept, gone, added),
+  };
+}
+
+const NO_REMEDY: Remedy = { tombstones: [], toEnd: [], order: [] };
+
+/** Everything that is left keeps its number when what is gone before it stays as a tombstone, and what is new comes behind it. */
+function remedyFor(
+  kept: readonly Kept[],
+  gone: readonly NumberedSlot[],
+  added: readonly NumberedSlot[],
+): Remedy {
+  const lastBefore = kept.reduce((last, { before }) => Math.max(last, before.number), -1);
+  const lastNow = kept.reduce((last, { now }) => Math.max(last, now.number), -1);
+  const numbersNow = kept.map(({ now }) => now.number);
+  const inOrder = numbersNow.every((number, index) => number > (numbersNow[index - 1] ?? -1));
+  return {
+    tombstones: gone
+      .filter(({ number }) => number < lastBefore)
+      .map(({ number, name }) => ({ slot: number, name })),
+    toEnd: added.filter(({ number }) => number < lastNow).map(nameOf),
+    order: inOrder ? [] : kept.map(nameOf),
+  };
+}
+
+function numbered(slots: readonly NamedSlot[]): NumberedSlot[] {
+  return slots.map(({ name, removed, weight }, number) => {
+    return { number, name, removed: removed === true, weight: weight ?? 1 };
+  });
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name;
+}
+
+/**
+ * The share of keys that have another upstream now, by name: of the first tasks where the task is the key, else of keys as
+ * label sets have them.
+ *
+ * @returns 0 to 1, or null where the keys themselves are others than before, or are made otherwise
+ */
+export function movedShare(before: RouteOptions, now: RouteOptions): number | null {
+  if (!haveSameKeys(before, now)) return null;
+  const place = buildPlacement(now.placement, now.upstreams);
+  const placeBefore = buildPlacement(before.placement, before.upstreams);
+  const byTask = now.placement.key.kind === "task" ? (now.tasks?.count ?? 1) : null;
+  const count = Math.min(byTask ?? KEYS_PLACED, KEYS_PLACED);
+  let moved = 0;
+  for (let number = 0; number < count; number++) {
+    const key = byTask === null ? Math.imul(number, STEP) : number;
+    const name = now.upstreams[place.place(key)]?.name;
+    if (before.upstreams[placeBefore.place(key)]?.name !== name) moved += 1;
+  }
+  return moved / count;
+}
+
+/** Rules do not count: they may change and leave most series as they were. Keys of pairs never hold the task label. */
+function haveSameKeys(before: RouteOptions, now: RouteOptions): boolean {
+  const keysOf = ({ keyFormat, tasks, placement: { key, missingKey } }: RouteOptions): string =>
+    JSON.stringify([keyFormat, key.kind === "task" || keyFormat === "flat" ? tasks : null, key, missingKey]);
+  return keysOf(before) === keysOf(now);
+}
