@@ -35,6 +35,9 @@ const DEFAULT = new RegExp(
   String.raw`^(?:\^|\\A|${OPENING})*\.(?:\*|\{0,\})(?:\)(?:\{1(?:,1)?\})?|\$|\\z|\(\?[imsU-]+\))*$`,
 );
 
+/** In characters. Longer notations of the default are not looked for: that takes a pass for each level of groups. */
+const LONGEST_DEFAULT = 200;
+
 /** @param regex null for the default; @throws {RelabelError} RELABEL_REGEX */
 export function compileVictoriaMetricsPattern(regex: string | null): VictoriaMetricsPattern {
   if (regex === null || isDefaultRegex(regex)) return DEFAULT_PATTERN;
@@ -49,6 +52,7 @@ export function compileVictoriaMetricsPattern(regex: string | null): VictoriaMet
 }
 
 function isDefaultRegex(regex: string): boolean {
+  if (regex.length > LONGEST_DEFAULT) return false;
   let bare = regex;
   for (let before = ""; bare !== before;) {
     before = bare;

@@ -35,6 +35,8 @@ export interface ProgramOptions {
   readonly logFile: string;
   /** The program is ready when a GET of this address answers 200. */
   readonly readyUrl: string;
+  /** How long it may take to be ready, if that is more than a moment. */
+  readonly readyWithinMs?: number;
 }
 
 /** How a process ended: one of the two is null. */
@@ -88,9 +90,8 @@ export class Program {
   static async start(options: ProgramOptions): Promise<Program> {
     const program = new Program(options);
     try {
-      await until(`${options.name} to be ready at ${options.readyUrl}`, READY_WITHIN_MS, () =>
-        program.#answers(),
-      );
+      const withinMs = options.readyWithinMs ?? READY_WITHIN_MS;
+      await until(`${options.name} to be ready at ${options.readyUrl}`, withinMs, () => program.#answers());
     } catch (error) {
       await program.kill();
       throw new Error(`${options.name} did not start; its log ends with\n${program.logEnd()}`, {
