@@ -5,7 +5,6 @@
  * delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know no metrics.
  */
 import { randomBytes } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
 import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
@@ -13,7 +12,7 @@ import { MAX_BATCH_PLAIN_BYTES } from "./deliver/batch.ts";
 import type { ParcelOutcome } from "./deliver/outcome.ts";
 import { Sender } from "./deliver/sender.ts";
 import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
-import { IngestServer } from "./receive/server.ts";
+import { IngestServer, type RequestHeaders } from "./receive/server.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
 import type { Consignment, RoutedRequest, SeriesCounts } from "./route/requestParts.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
@@ -51,6 +50,8 @@ interface Destination {
   /** Index of the route, and whether its upstreams are told the tenant. */
   readonly route: number;
   readonly passesTenant: boolean;
+  /** Of an upstream: equal where requests of two routes to it cannot be told apart by it, tenants aside. */
+  readonly identity: string;
 }
 
 export class Gateway {
@@ -63,8 +64,6 @@ export class Gateway {
   readonly #tenants: Tenants;
   /** By route and slot. */
   readonly #destinations: readonly ReadonlyMap<number, Destination>[];
-  /** One for each upstream, and for each way in which it is told the tenant. */
-  readonly #metadataDestinations: readonly Destination[];
   readonly #server: IngestServer;
   /** Senders that got parcels which may wait for company. */
   readonly #unflushed = new Set<Sender>();
@@ -88,20 +87,20 @@ export class Gateway {
       config.decisionTable,
       () => this.#turns.isDue,
     );
-    this.#tenants = new Tenants(config.routes.map(({ route }) => route.tenant));
+    this.#tenants = new Tenants(
+      config.routes.map(({ route }) => route.tenant),
+      config.limits.maxLabelValueBytes,
+    );
     this.#metrics.watchDecisionTable(() => this.#router.decisionTable);
     this.#destinations = config.routes.map((route, index) => this.#buildDestinations(route, index));
-    this.#metadataDestinations = oncePerUpstream(this.#allDestinations(), config);
     this.#server = this.#buildServer();
   }
 
   /** Listens and is ready; when the address cannot be had, rejects with nothing left open. */
   async start(): Promise<void> {
     const startedAt = now();
-    warmUp(
-      buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, () => false),
-      () => now() - startedAt >= LONGEST_WARM_UP_MS,
-    );
+    const isOver = (): boolean => now() - startedAt >= LONGEST_WARM_UP_MS;
+    warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, isOver), isOver);
     await warmUpHttp("127.0.0.1", this.#log, now);
     try {
       this.#port = await this.#server.listen(this.#config.listen);
@@ -152,8 +151,8 @@ export class Gateway {
   }
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
-  #write(body: readonly Uint8Array[], headers: IncomingHttpHeaders): Promise<WriteAnswer> {
-    const tenants = this.#tenants.of((name) => headers[name]?.toString());
+  #write(body: readonly Uint8Array[], headers: RequestHeaders): Promise<WriteAnswer> {
+    const tenants = this.#tenants.of((name) => headers[name]);
     return this.#turns
       .run(this.#router.route(body, tenants))
       .then((routed) => this.#deliverAll(routed, tenants));
@@ -215,11 +214,26 @@ export class Gateway {
     setImmediate(look);
   }
 
-  /** Best effort: the answer to the sender neither waits for it nor depends on it. */
+  /**
+   * Best effort: the answer to the sender neither waits for it nor depends on it. Metadata belongs to no route, so an upstream
+   * of several gets it once, unless their requests to it differ.
+   */
   #forwardMetadata(routed: RoutedRequest, tenants: RequestTenants): void {
     if (routed.metadata.length === 0) return;
-    for (const { name, sender, route, passesTenant } of this.#metadataDestinations) {
+    const once = new Map<
+      string,
+      { readonly sender: Sender; readonly name: string; readonly tenant: string | null }
+    >();
+    for (const { name, sender, identity, route, passesTenant } of this.#allDestinations()) {
       const tenant = passesTenant ? (tenants.byRoute[route]?.header ?? null) : null;
+      const header = this.#config.routes[route]?.route.tenant.header;
+      once.set(tenant === null ? identity : JSON.stringify([identity, header, tenant]), {
+        sender,
+        name,
+        tenant,
+      });
+    }
+    for (const { sender, name, tenant } of once.values()) {
       for (const { entries, body } of routed.metadata) {
         void sender.deliverMetadata(body, tenant).then((accepted) => {
           (accepted ? this.#metrics.metadataDelivered : this.#metrics.metadataLost).inc(
@@ -271,7 +285,7 @@ export class Gateway {
 
   #warnOfDrop(route: string, reason: string, series: number): void {
     this.#rarely.say(`dropped ${reason} of ${route}`, (heldBack) => {
-      const message = `${series} series are dropped: the route's rules leave them unfit to be sent (${reason})`;
+      const message = `${series} series are dropped: rules of the route, or of its upstreams, leave them unfit to be sent (${reason})`;
       this.#log.warn({ route, reason, series, heldBack }, message);
     });
   }
@@ -305,14 +319,18 @@ export class Gateway {
       const { deliveryDeadlineMs } = delivery;
       const passesTenant = route.tenant.pass;
       const { name } = upstream;
-      return [slots.indexOf(name), { name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant }];
+      const identity = JSON.stringify([name, upstream.headers, upstream.auth]);
+      return [
+        slots.indexOf(name),
+        { name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant, identity },
+      ];
     });
     return new Map(destinations);
   }
 
   #buildServer(): IngestServer {
     const handler = {
-      write: (body: readonly Uint8Array[], headers: IncomingHttpHeaders) => this.#write(body, headers),
+      write: (body: readonly Uint8Array[], headers: RequestHeaders) => this.#write(body, headers),
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(
@@ -369,16 +387,6 @@ function buildRouter(
     },
     { hashKey: randomBytes(ROUTER_KEY_BYTES), isDue },
   );
-}
-
-/** Metadata belongs to no route, so an upstream of several gets it once, unless they tell it the tenant differently. */
-function oncePerUpstream(destinations: readonly Destination[], { routes }: Config): Destination[] {
-  const once = new Map<string, Destination>();
-  for (const destination of destinations) {
-    const header = destination.passesTenant ? routes[destination.route]?.route.tenant.header : "";
-    once.set(JSON.stringify([destination.name, header]), destination);
-  }
-  return [...once.values()];
 }
 
 interface NamedOutcome {

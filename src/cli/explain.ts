@@ -30,6 +30,8 @@ export interface OfferedExplanation {
 export interface RouteExplanation extends RouteSteps, Partial<PlacedExplanation> {
   readonly route: string;
   readonly selected?: false;
+  /** The route before this one that is final and kept the series, so that this one was not asked. */
+  readonly final?: string;
   readonly dropped?: DropReason;
   /** As they leave for the upstream, task label included. */
   readonly labels?: Labels;
@@ -87,11 +89,13 @@ export class Explainer {
     });
     if (decision.kind === "refused") return { refused: decision.reason };
     const steps = globalSteps.length === 0 ? {} : { relabel_configs: globalSteps };
-    if (decision.kind === "dropped") return { dropped: "relabel_configs", ...steps, routes: [] };
+    if (decision.kind === "dropped") return { dropped: decision.reason, ...steps, routes: [] };
+    const final = finalRoute(decision.routes, routes);
     const explained = decision.routes.map((each, index) => ({
       route: routes[index]?.route.name ?? "",
       ...notes[index]?.steps,
       ...this.#explainRoute(each, routes[index], series),
+      ...(final === null || index <= final.index ? {} : { final: final.name }),
     }));
     const isUnrouted = decision.routes.every(({ kind }) => kind === "not_selected");
     return { ...(isUnrouted ? { dropped: "no_route" } : {}), ...steps, routes: explained };
@@ -123,6 +127,18 @@ export class Explainer {
     // Rules can make as many labels as senders, and two are the gateway's own.
     return withSeries(seriesRequest(message), this.#config.limits.maxLabels + 2, labelPairs);
   }
+}
+
+/** The route behind which no other was asked, null when all were. */
+function finalRoute(
+  decisions: readonly RouteDecision[],
+  routes: readonly RouteConfig[],
+): { readonly index: number; readonly name: string } | null {
+  const index = decisions.findIndex(
+    ({ kind }, each) => kind !== "not_selected" && routes[each]?.route.final === true,
+  );
+  const name = routes[index]?.route.name;
+  return name === undefined ? null : { index, name };
 }
 
 function explainPlaced(
@@ -215,7 +231,7 @@ export async function explainFile(
   print: (line: string) => void,
 ): Promise<number> {
   const explainer = new Explainer(config);
-  for await (const labels of readSeriesLines(file)) {
+  for await (const { labels } of readSeriesLines(file)) {
     print(JSON.stringify(explainer.explain(labels, tenant)));
   }
   return 0;

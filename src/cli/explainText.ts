@@ -38,7 +38,7 @@ function describeRoute(route: RouteExplanation, before: Labels): string[] {
     ...(tenantLabel === undefined ? [] : [row("tenant label", labelText(tenantLabel))]),
     ...stepLines(steps, "rule", tenantLabel ?? before),
   ];
-  if (route.selected === false) return [...lines, "not selected"];
+  if (route.selected === false) return [...lines, `not selected${describeFinal(route.final)}`];
   if (route.placement_key !== undefined) {
     if (route.task !== undefined) {
       lines.push(row("key", String(route.key ?? "")), row("task", String(route.task)));
@@ -54,6 +54,10 @@ function describeRoute(route: RouteExplanation, before: Labels): string[] {
   if (route.dropped !== undefined) lines.push(`dropped: ${route.dropped}`);
   if (route.labels !== undefined) lines.push(row("forwarded as", labelText(route.labels)));
   return lines;
+}
+
+function describeFinal(name: string | undefined): string {
+  return name === undefined ? "" : `: route ${name} is final and kept it`;
 }
 
 function row(name: string, value: string): string {

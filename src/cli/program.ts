@@ -4,6 +4,7 @@ import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { LegacyHash } from "../config/legacy.ts";
 import type { Config } from "../config/config.ts";
+import { placementFault } from "../hash/placementFault.ts";
 import { faultOf } from "../relabel/rules.ts";
 import { VERSION } from "../version.ts";
 import { check } from "./check.ts";
@@ -58,11 +59,13 @@ export async function run(argv: readonly string[]): Promise<number> {
         code = await serve(config, { ...loadOptions(legacyHash), logLevel });
       },
     );
-  configured(command("check", "print every problem of a configuration, and what it means")).action(
-    ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
-      code = check(config, loadOptions(legacyHash), print);
-    },
-  );
+  configured(command("check", "print every problem of a configuration, and what it means"))
+    .option("--against <file>", "the configuration that ran before: says what moves, and how to move less")
+    .action(
+      ({ config, legacyHash, against }: { config: string; legacyHash: LegacyHash; against?: string }) => {
+        code = check(config, { ...loadOptions(legacyHash), against: against ?? null }, print);
+      },
+    );
   configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(
     ({ config, legacyHash }: { config: string; legacyHash: LegacyHash }) => {
       code = convert(config, loadOptions(legacyHash), print, printError);
@@ -162,7 +165,7 @@ function hasOneSource(command: string, series: string | undefined, input: string
 }
 
 function loadOptions(legacyHash: LegacyHash): LoadOptions {
-  return { legacyHash, checkRule: faultOf };
+  return { legacyHash, checkRule: faultOf, checkPlacement: placementFault };
 }
 
 function loadOrPrint(file: string, legacyHash: LegacyHash): Config | null {

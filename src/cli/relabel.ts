@@ -40,21 +40,25 @@ export async function relabel(
   for (const problem of problems) printError(formatProblem(problem));
   if (rules === null) return 1;
   const relabeler = new Relabeler(rules);
-  const show = (labels: Labels): void => {
-    checkLabelSet(labels);
+  const show = (labels: Labels, place: string): void => {
+    checkLabelSet(labels, place);
     if (json) print(JSON.stringify(relabeler.outcome(labels)));
     else relabeler.describe(labels).forEach(print);
   };
-  if (series !== undefined) show(parseSeriesText(series));
-  if (input !== undefined) for await (const labels of readSeriesLines(input)) show(labels);
+  if (series !== undefined) show(parseSeriesText(series), series);
+  if (input !== undefined) for await (const { labels, place } of readSeriesLines(input)) show(labels, place);
   return 0;
 }
 
-/** Refuses what the door of the gateway refuses before rules see it. */
-function checkLabelSet(labels: Labels): void {
+/**
+ * Refuses what the door of the gateway refuses before rules see it.
+ *
+ * @param place what errors begin with
+ */
+function checkLabelSet(labels: Labels, place: string): void {
   const names = new Set<string>();
   const refuse = (got: string): never => {
-    throw new SyntaxError(`${labelText(labels)}: want a label set; got ${got}`);
+    throw new SyntaxError(`${place}: want a label set; got ${got}`);
   };
   for (const [name, value] of labels) {
     if (name === "") refuse("a label without a name");
@@ -83,7 +87,7 @@ class Relabeler {
     const steps: RuleStep[] = [];
     const tell = recorder(this.#list, steps);
     const outcome = this.#rules.apply(labels, tell);
-    if (outcome.kind === "dropped") tell(outcome.rule, null);
+    if (outcome.kind !== "kept") tell(outcome.rule, null);
     return [labelText(labels), ...stepLines(steps, "rule", labels).map((line) => `  ${line}`)];
   }
 }

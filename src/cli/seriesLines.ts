@@ -4,33 +4,40 @@ import { createInterface } from "node:readline";
 
 export type Labels = readonly (readonly [name: string, value: string])[];
 
+export interface SeriesLine {
+  /** As `series.ndjson:2`, for messages. */
+  readonly place: string;
+  readonly labels: Labels;
+}
+
 /**
  * The label sets in the order of the file; empty lines are passed over.
  *
  * @throws {SyntaxError} naming the line that cannot be read
  */
-export async function* readSeriesLines(file: string): AsyncGenerator<Labels> {
+export async function* readSeriesLines(file: string): AsyncGenerator<SeriesLine> {
   let number = 0;
   for await (const line of createInterface({
     input: createReadStream(file),
     crlfDelay: Number.POSITIVE_INFINITY,
   })) {
     number += 1;
-    if (line.trim() !== "") yield parseSeriesLine(line, `${file}:${number}`);
+    const place = `${file}:${number}`;
+    if (line.trim() !== "") yield { place, labels: parseSeriesLine(line, place) };
   }
 }
 
-function parseSeriesLine(line: string, where: string): Labels {
+function parseSeriesLine(line: string, place: string): Labels {
   let parsed: unknown;
   try {
     parsed = JSON.parse(line);
   } catch (cause) {
-    throw new SyntaxError(`${where}: not JSON: ${(cause as Error).message}`, { cause });
+    throw new SyntaxError(`${place}: not JSON: ${(cause as Error).message}`, { cause });
   }
   const labels: unknown =
     typeof parsed === "object" && parsed !== null && "labels" in parsed ? parsed.labels : undefined;
   if (!Array.isArray(labels) || !labels.every(isPair)) {
-    throw new SyntaxError(`${where}: want {"labels":[["name","value"],...]}, got ${line.slice(0, 100)}`);
+    throw new SyntaxError(`${place}: want {"labels":[["name","value"],...]}, got ${line.slice(0, 100)}`);
   }
   return labels;
 }

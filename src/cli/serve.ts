@@ -28,7 +28,7 @@ export async function serve(
   const ended = waitForSignal("SIGTERM", "SIGINT");
   const gateway = await start(config, log);
   if (gateway === null) return 1;
-  const routes = config.routes.map(({ route }) => `${route.name} (${route.upstreams.length} upstreams)`);
+  const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
   log.info(
     { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
     "listening",

@@ -9,6 +9,7 @@ import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { ListenAddress } from "../receive/options.ts";
+import { placementFault } from "../hash/placementFault.ts";
 import { faultOf } from "../relabel/rules.ts";
 import { VERSION } from "../version.ts";
 import { NodeChild } from "./childProcess.ts";
@@ -54,6 +55,7 @@ export async function start(options: StartOptions): Promise<number> {
   const { config, problems } = loadConfig(options.configFile, {
     legacyHash: "jump",
     checkRule: faultOf,
+    checkPlacement: placementFault,
   });
   for (const problem of problems) options.complain(formatProblem(problem));
   if (config === null) return 1;

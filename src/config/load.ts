@@ -1,22 +1,20 @@
 /** A configuration file, native or of the old Go gateway, to a frozen Config and all that is to be said about it. */
 import { dirname, resolve } from "node:path";
-import type { RelabelCheck } from "../relabel/options.ts";
 import type { Config } from "./config.ts";
 import { readDocument } from "./document.ts";
 import { convertLegacy, isLegacy } from "./legacy.ts";
 import type { LegacyHash } from "./legacy.ts";
 import { readNative } from "./native.ts";
+import type { StageChecks } from "./native.ts";
 import type { MapNode } from "./node.ts";
 import { ProblemList } from "./problem.ts";
 import type { Problem } from "./problem.ts";
 import { readTextFile } from "./textFile.ts";
 import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
 
-export interface LoadOptions {
+export interface LoadOptions extends StageChecks {
   /** How a file of the old gateway picks tasks and upstreams; without effect on native files. */
   readonly legacyHash: LegacyHash;
-  /** What says whether the fields of a relabel rule go together: faultOf() of the stage that runs them. */
-  readonly checkRule: RelabelCheck;
 }
 
 export interface LoadedConfig {
@@ -78,7 +76,7 @@ function understand(text: string, file: string, options: LoadOptions): Understoo
   const document =
     top === null || origin === "native" ? top : convertLegacy(top, options.legacyHash, problems);
   const folder = dirname(resolve(file));
-  const config = document === null ? null : readNative(document, folder, options.checkRule, problems);
+  const config = document === null ? null : readNative(document, folder, options, problems);
   return {
     origin,
     document,

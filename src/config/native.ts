@@ -1,4 +1,5 @@
 /** A native configuration document to the options of the stages. The defaults of everything outside routes live here. */
+import type { PlacementCheck } from "../hash/placementFault.ts";
 import type { RelabelCheck } from "../relabel/options.ts";
 import type { Config, ShutdownOptions } from "./config.ts";
 import { listenAddress } from "./listenAddress.ts";
@@ -17,31 +18,39 @@ import { duration, formatDuration, KIB, MIB, size } from "./units.ts";
 const MAX_LABELS = 4096;
 const SIZE_LIMIT = { min: 1, max: 256 * MIB, because: "more would not fit into the engine's memory" };
 
+/** Where options have to go together, the stages that take them say what is wrong. */
+export interface StageChecks {
+  /** Whether the fields of a relabel rule go together: faultOf(). */
+  readonly checkRule: RelabelCheck;
+  /** Whether a placement algorithm and a list of slots go together: placementFault(). */
+  readonly checkPlacement: PlacementCheck;
+}
+
 /**
  * Reads a document.
  *
- * @param folder    where relative paths of secrets start
- * @param checkRule what says whether the fields of a relabel rule go together
+ * @param folder where relative paths of secrets start
  * @returns of use only when `problems` has no errors
  */
 export function readNative(
   document: MapNode,
   folder: string,
-  checkRule: RelabelCheck,
+  checks: StageChecks,
   problems: ProblemList,
 ): Config | null {
-  return sectionOf((top) => readTop(top, folder, new RuleReader(checkRule)))(document, problems);
+  return sectionOf((top) => readTop(top, folder, checks))(document, problems);
 }
 
-function readTop(top: Section, folder: string, rules: RuleReader): Config {
-  const routes = new RouteReader(folder, rules);
+function readTop(top: Section, folder: string, { checkRule, checkPlacement }: StageChecks): Config {
+  const rules = new RuleReader(checkRule);
+  const routes = new RouteReader(folder, rules, checkPlacement);
   const list = someOf(listOf(routes.read, "routes"), "routes");
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
     limits: top.section("limits", readLimits),
     decisionTable: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
-    relabel: rules.read(top, "relabel_configs", "prometheus"),
+    relabel: rules.readGlobal(top, "relabel_configs"),
     routes: top.required("routes", list, "a list of routes") ?? [],
   };
 }

@@ -22,10 +22,19 @@ import { wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTextFile } from "./textFile.ts";
-import { resolvedScalar } from "./yamlScalar.ts";
+import { isTruthValue, resolvedScalar } from "./yamlScalar.ts";
 import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
 
 const LIST_KEYS = ["relabel_configs", "metric_relabel_configs"];
+/** Where rules stand: before all routes, which is never in vmagent's dialect, or in a route or a file for one. */
+export type RuleScope = "global" | "route";
+
+/** Said of what only vmagent knows. */
+const FOREIGN: Readonly<Record<RuleScope, string>> = {
+  global: "which is vmagent's, while rules before all routes are Prometheus'",
+  route: "which is vmagent's and wants relabel_dialect: victoriametrics",
+};
+
 const MAX_MODULUS = 2n ** 64n - 1n;
 /** What YAML's escapes can write and UTF-8 cannot. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -47,7 +56,9 @@ export function loadRelabelRules(file: string, dialect: RelabelDialect, check: R
   }
   const top = readTree(read.text, problems);
   const rules =
-    top === null ? null : (readTop(top, relabelRules(dialect, check), problems) ?? { dialect, rules: [] });
+    top === null
+      ? null
+      : (readTop(top, relabelRules(dialect, check, "route"), problems) ?? { dialect, rules: [] });
   return { rules: problems.hasErrors ? null : rules, problems: problems.inOrder() };
 }
 
@@ -72,19 +83,26 @@ function readTop(
  *
  * @param dialect decides which values a field may have
  * @param check   what says whether the fields of a rule go together
+ * @param scope   decides what is said of what only vmagent knows
  */
-export function relabelRules(dialect: RelabelDialect, check: RelabelCheck): Reader<RelabelRuleList> {
+export function relabelRules(
+  dialect: RelabelDialect,
+  check: RelabelCheck,
+  scope: RuleScope,
+): Reader<RelabelRuleList> {
+  const values = dialect === "prometheus" ? prometheusValues(scope) : VICTORIAMETRICS_VALUES;
   return (list, problems) => {
     let number = 0;
     const readRule: Reader<RelabelRule> = (node) => {
       number += 1;
       const ofRule = new RuleProblems(problems, number);
-      const read = sectionOf((section) => ({ section, rule: fieldsOf(section, dialect) }))(node, ofRule);
+      const read = sectionOf((section) => ({ section, rule: fieldsOf(section, values) }))(node, ofRule);
       // A field that is wrong or misspelled would be told again as missing.
       if (read === null || ofRule.hasErrors) return null;
       const fault = check(read.rule, dialect);
       if (fault === null) return read.rule;
-      ofRule.error(read.section.placeOf(fault.field), fault.reason);
+      const hint = fault.isForeign ? `, ${FOREIGN[scope]}` : "";
+      ofRule.error(read.section.placeOf(fault.field), fault.reason + hint);
       return null;
     };
     const rules = listOf(readRule, "rules")(list, problems);
@@ -109,11 +127,18 @@ class RuleProblems extends ProblemList {
   }
 }
 
-function fieldsOf(rule: Section, dialect: RelabelDialect): RelabelRule {
-  const read = dialect === "prometheus" ? PROMETHEUS_VALUES : VICTORIAMETRICS_VALUES;
+/** What a dialect takes for values of fields. */
+interface FieldValues {
+  /** Whether nothing written behind a key is an empty value, as for Prometheus; for vmagent it is no value. */
+  readonly nothingIsEmpty: boolean;
+  readonly labelName: Reader<string>;
+  readonly regex: Reader<string>;
+  readonly selector: Reader<string>;
+}
+
+function fieldsOf(rule: Section, read: FieldValues): RelabelRule {
   const given = <T>(field: RelabelField, reader: Reader<T>, empty: T): T | null => {
-    // Nothing written behind a key is an empty value for Prometheus, and for vmagent no value.
-    const isEmptyValue = dialect === "prometheus" && rule.isEmpty(field);
+    const isEmptyValue = read.nothingIsEmpty && rule.isEmpty(field);
     return rule.optional(field, reader, null) ?? (isEmptyValue ? empty : null);
   };
   return {
@@ -124,7 +149,7 @@ function fieldsOf(rule: Section, dialect: RelabelDialect): RelabelRule {
     modulus: rule.optional("modulus", modulus, null),
     replacement: given("replacement", anyText, ""),
     action: given("action", anyText, ""),
-    if: given("if", selectors, []),
+    if: given("if", oneOrMore(read.selector), []),
     match: given("match", anyText, ""),
     labels: given("labels", textMap, new Map<string, string>()),
   };
@@ -144,10 +169,12 @@ const textOrNothing: Reader<string> = (node, problems) => {
   return node.kind === "nothing" ? "" : anyText(node, problems);
 };
 
-const oneRegex: Reader<string> = (node, problems) => {
-  if (node.kind !== "list") return anyText(node, problems);
-  return wrong(node, problems, "text, or relabel_dialect: victoriametrics for lists", shownKind(node));
-};
+function oneRegex(scope: RuleScope): Reader<string> {
+  return (node, problems) => {
+    if (node.kind !== "list") return anyText(node, problems);
+    return wrong(node, problems, "text", `${shownKind(node)}, ${FOREIGN[scope]}`);
+  };
+}
 
 /** Text, or a list of alternatives, which may be lists; numbers and truth values as vmagent writes them. */
 const regexOrList: Reader<string> = (node, problems) => {
@@ -162,11 +189,18 @@ const regexOrList: Reader<string> = (node, problems) => {
   return resolvedScalar(written) ?? wrong(node, problems, "a number below 2^63, or text in quotes");
 };
 
-/** One selector or a list of them. */
-const selectors: Reader<readonly string[]> = (node, problems) => {
-  if (node.kind === "list") return listOf(anyText, "series selectors")(node, problems);
-  const selector = anyText(node, problems);
-  return selector === null ? null : [selector];
+function oneOrMore(read: Reader<string>): Reader<readonly string[]> {
+  return (node, problems) => {
+    if (node.kind === "list") return listOf(read, "series selectors")(node, problems);
+    const selector = read(node, problems);
+    return selector === null ? null : [selector];
+  };
+}
+
+/** vmagent takes `yes` for true, and no truth value for a selector. */
+const selectorText: Reader<string> = (node, problems) => {
+  if (node.kind !== "text" || !node.plain || !isTruthValue(node.text)) return anyText(node, problems);
+  return wrong(node, problems, "a series selector", `${node.text}, a truth value when it has no quotes`);
 };
 
 const textMap: Reader<ReadonlyMap<string, string>> = sectionOf((section) => {
@@ -176,8 +210,16 @@ const textMap: Reader<ReadonlyMap<string, string>> = sectionOf((section) => {
   return texts;
 });
 
-const PROMETHEUS_VALUES = { labelName, regex: oneRegex };
-const VICTORIAMETRICS_VALUES = { labelName: textOrNothing, regex: regexOrList };
+function prometheusValues(scope: RuleScope): FieldValues {
+  return { nothingIsEmpty: true, labelName, regex: oneRegex(scope), selector: anyText };
+}
+
+const VICTORIAMETRICS_VALUES: FieldValues = {
+  nothingIsEmpty: false,
+  labelName: textOrNothing,
+  regex: regexOrList,
+  selector: selectorText,
+};
 
 /** A whole number as YAML 1.1 writes them: `16`, `0x10`, `0b1_0000`, `020`, `0o20`. */
 const modulus: Reader<bigint> = (node, problems) => {

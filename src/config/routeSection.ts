@@ -1,14 +1,17 @@
 /** `routes[]`: what a route is called, which series it takes, how it keys them, and where they go. */
-import type { KeyFormat, KeyRule } from "../hash/keyRule.ts";
-import type { PlacementKey, PlacementOptions, TaskOptions } from "../route/options.ts";
+import type { KeyRule } from "../hash/keyRule.ts";
+import type { PlacementCheck } from "../hash/placementFault.ts";
+import type { RelabelDialect } from "../relabel/options.ts";
+import type { PlacementOptions, SlotOptions, TaskOptions } from "../route/options.ts";
 import type { RouteConfig } from "./config.ts";
 import { readDelivery } from "./deliverySection.ts";
 import type { ConfigNode } from "./node.ts";
+import { readPlacement, refuseBoth } from "./placementSection.ts";
 import type { Place } from "./problem.ts";
 import { listOf, setOf, someOf } from "./lists.ts";
 import { warnOfOverwritten } from "./ruleReader.ts";
 import type { RuleReader } from "./ruleReader.ts";
-import { flag, integer, name, oneOf, ownLabel, text, wrong } from "./scalars.ts";
+import { flag, integer, name, oneOf, ownLabel, text } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTenant } from "./tenantSection.ts";
@@ -26,12 +29,14 @@ const SOME_LABEL_NAMES = someOf(LABEL_NAMES, "label names");
 export class RouteReader {
   readonly #upstreams: UpstreamReader;
   readonly #rules: RuleReader;
+  readonly #checkPlacement: PlacementCheck;
   readonly #names = new Map<string, Place>();
   /** Where the first route that keeps all series says that it is final. */
   #takesAll: Place | null = null;
 
-  constructor(folder: string, rules: RuleReader) {
+  constructor(folder: string, rules: RuleReader, checkPlacement: PlacementCheck) {
     this.#rules = rules;
+    this.#checkPlacement = checkPlacement;
     this.#upstreams = new UpstreamReader(folder, rules);
   }
 
@@ -41,7 +46,7 @@ export class RouteReader {
   #route(route: Section): RouteConfig {
     const routeName = route.required("name", name, "a name for the route") ?? "";
     this.#checkNew(routeName, route);
-    const dialect = route.optional("relabel_dialect", oneOf("prometheus", "victoriametrics"), "prometheus");
+    const dialect = readDialect(route);
     const rulesKey = keyOfRules(route);
     const relabel = this.#rules.read(route, rulesKey, dialect);
     const final = this.#readFinal(route, route.node(rulesKey));
@@ -52,14 +57,22 @@ export class RouteReader {
       const message = "empty; want a map such as {count: 128}, or no such key for no task label";
       route.problems.error(route.placeOf("tasks"), message);
     }
-    const placement = route.section("placement", (section) => {
-      return readPlacement(section, { keyFormat, tasks, hasTasks: route.has("tasks") });
-    });
     if (tasks !== null) warnOfOverwritten(route, rulesKey, relabel, tasks.label);
     const tenant = route.section("tenant", (section) => readTenant(section, tasks?.label ?? null));
     const tenantHeader = tenant.pass ? tenant.header : null;
     const upstreams = this.#readUpstreams(route, { dialect, tenantHeader });
-    warnOfIdleSlots(route, tasks, placement, upstreams.length);
+    const placed = {
+      keyFormat,
+      tasks,
+      hasTasks: route.has("tasks"),
+      slots: upstreams,
+      slotsPlace: route.placeOf("upstreams"),
+    };
+    const placement = route.section("placement", (section) =>
+      readPlacement(section, placed, this.#checkPlacement),
+    );
+    const slots = upstreams?.map(({ slot }) => slot) ?? [];
+    warnOfIdleSlots(route, tasks, placement, slots);
     const delivery = route.section("delivery", readDelivery);
     return {
       route: {
@@ -70,16 +83,19 @@ export class RouteReader {
         keyFormat,
         tasks,
         placement,
-        upstreams: upstreams.map(({ options, writeRelabel }) => ({ name: options.name, writeRelabel })),
+        upstreams: slots,
       },
-      upstreams: upstreams.map(({ options }) => options),
+      upstreams: (upstreams ?? []).map(({ options }) => options).filter((options) => options !== null),
       delivery: { ...delivery, tenantHeader },
     };
   }
 
-  #readUpstreams(route: Section, context: UpstreamContext): readonly RouteUpstream[] {
+  /** null when one of them is wrong: without it the others would have other numbers. */
+  #readUpstreams(route: Section, context: UpstreamContext): readonly RouteUpstream[] | null {
     const list = someOf(listOf(this.#upstreams.readerForRoute(context), "upstreams"), "upstreams");
-    return route.required("upstreams", list, "a list of upstreams") ?? [];
+    const upstreams = route.required("upstreams", list, "a list of upstreams");
+    const written = route.node("upstreams");
+    return written?.kind === "list" && written.items.length === upstreams?.length ? upstreams : null;
   }
 
   #readFinal(route: Section, rules: ConfigNode | null): boolean {
@@ -101,6 +117,12 @@ export class RouteReader {
       route.problems.error(place, `want another name; the route at line ${earlier.line} has this one`);
     }
   }
+}
+
+/** null when it is wrong. */
+function readDialect(route: Section): RelabelDialect | null {
+  const absent = route.has("relabel_dialect") ? null : "prometheus";
+  return route.optional("relabel_dialect", oneOf("prometheus", "victoriametrics"), absent);
 }
 
 /** Under which of its two names a route has its rules. */
@@ -137,74 +159,16 @@ function readTaskKey(tasks: Section, label: string): KeyRule {
   return without.length > 0 ? { kind: "without", names: without } : { kind: "all" };
 }
 
-function refuseBoth(section: Section): void {
-  if (section.has("by") && section.has("without")) {
-    section.problems.error(section.placeOf("without"), "want either by or without; got both");
-  }
-}
-
-interface Stage1 {
-  readonly keyFormat: KeyFormat;
-  /** null as well when it was wrong. */
-  readonly tasks: TaskOptions | null;
-  readonly hasTasks: boolean;
-}
-
-function readPlacement(placement: Section, stage1: Stage1): PlacementOptions {
-  const usual: PlacementKey = stage1.hasTasks ? { kind: "task" } : { kind: "all" };
-  const given = placement.node("key");
-  const key = given === null ? usual : placementKey(given, placement.problems);
-  const missingKey = placement.optional("missing_key", oneOf("one_place", "whole_set"), "one_place");
-  if (key !== null) checkPlacementKey(placement, key, stage1);
-  if (key !== null && key.kind !== "by" && missingKey === "whole_set") {
-    const message = "whole_set has a meaning only with key: {by: [...]}; leave it out";
-    placement.problems.error(placement.placeOf("missing_key"), message);
-  }
-  return { key: key ?? usual, algorithm: placement.optional("algorithm", ALGORITHM, "jump"), missingKey };
-}
-
-const placementKey: Reader<PlacementKey> = (node, problems) => {
-  if (node.kind === "map") return sectionOf(readLabelKey)(node, problems);
-  if (node.kind === "text" && node.text === "task") return { kind: "task" };
-  if (node.kind === "text" && node.text === "series") return { kind: "all" };
-  return wrong(node, problems, "task, series, {by: [...]} or {without: [...]}");
-};
-
-function readLabelKey(key: Section): PlacementKey | null {
-  refuseBoth(key);
-  const by = key.optional("by", SOME_LABEL_NAMES, null);
-  const without = key.optional("without", SOME_LABEL_NAMES, null);
-  if (by !== null) return { kind: "by", names: by };
-  if (without !== null) return { kind: "without", names: without };
-  if (!key.has("by") && !key.has("without")) key.problems.error(key.place, "want by or without; got neither");
-  return null;
-}
-
-function checkPlacementKey(
-  placement: Section,
-  key: PlacementKey,
-  { keyFormat, tasks, hasTasks }: Stage1,
-): void {
-  if (key.kind === "task" && !hasTasks) {
-    placement.problems.error(
-      placement.placeOf("key"),
-      "task needs tasks in this route; want tasks, or key: series",
-    );
-  }
-  // Old files may hash the task by its label; in keys of pairs nobody has a reason to.
-  if (key.kind === "by" && keyFormat === "pairs" && tasks !== null && key.names.includes(tasks.label)) {
-    const message = `${tasks.label} is the task label; want key: task, or the label only with key_format: flat`;
-    placement.problems.error(placement.placeOf("key"), message);
-  }
-}
-
 function warnOfIdleSlots(
   route: Section,
   tasks: TaskOptions | null,
   placement: PlacementOptions,
-  slots: number,
+  slots: readonly SlotOptions[],
 ): void {
-  if (tasks === null || placement.key.kind !== "task" || slots <= tasks.count) return;
-  const message = `${slots} upstreams for ${tasks.count} tasks: with key: task at least ${slots - tasks.count} get nothing`;
+  const live = slots.filter(({ removed }) => removed !== true).length;
+  if (tasks === null || placement.key.kind !== "task" || live <= tasks.count) return;
+  const message =
+    `${live} upstreams for ${tasks.count} tasks: with key: task at least ${live - tasks.count} get nothing; ` +
+    "want more tasks, or fewer upstreams";
   route.problems.warning(route.placeOf("upstreams"), message);
 }

@@ -1,6 +1,7 @@
 /** Relabel rules where a configuration has them: before all routes, in a route, and at an upstream. */
 import type { RelabelCheck, RelabelDialect, RelabelRule, RelabelRuleList } from "../relabel/options.ts";
 import { relabelRules } from "./relabelSection.ts";
+import type { RuleScope } from "./relabelSection.ts";
 import type { Section } from "./section.ts";
 
 /** Actions, of both dialects, that set the label they name; others only read it. */
@@ -14,9 +15,24 @@ export class RuleReader {
     this.#check = check;
   }
 
-  /** The rules under a key; none when it is not there. */
-  read(section: Section, key: string, dialect: RelabelDialect): RelabelRuleList {
-    return section.optional(key, relabelRules(dialect, this.#check), { dialect, rules: [] });
+  /** The rules before all routes; none when the key is not there. */
+  readGlobal(section: Section, key: string): RelabelRuleList {
+    return this.#read(section, key, "prometheus", "global");
+  }
+
+  /**
+   * The rules of a route or an upstream; none when the key is not there.
+   *
+   * @param dialect null when the file has a wrong one: then nothing can be said of the rules, and they are not looked at
+   */
+  read(section: Section, key: string, dialect: RelabelDialect | null): RelabelRuleList {
+    if (dialect !== null) return this.#read(section, key, dialect, "route");
+    section.node(key);
+    return { dialect: "prometheus", rules: [] };
+  }
+
+  #read(section: Section, key: string, dialect: RelabelDialect, scope: RuleScope): RelabelRuleList {
+    return section.optional(key, relabelRules(dialect, this.#check, scope), { dialect, rules: [] });
   }
 }
 

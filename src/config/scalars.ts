@@ -61,10 +61,17 @@ export function integer(range: Range): Reader<number> {
   };
 }
 
+/** Digits with or without a fraction and an exponent; what range it may have is for its user to say. */
+export const number: Reader<number> = (node, problems) => {
+  if (node.kind === "text" && node.plain && /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(node.text))
+    return Number(node.text);
+  return wrong(node, problems, "a number");
+};
+
 export function oneOf<const T extends string>(...values: readonly T[]): Reader<T> {
   return (node, problems) => {
     const found = values.find((value) => node.kind === "text" && node.text === value);
-    return found ?? wrong(node, problems, values.join(" or "));
+    return found ?? wrong(node, problems, values.join(", ").replace(/, (?=[^,]*$)/, " or "));
   };
 }
 

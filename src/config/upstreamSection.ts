@@ -1,30 +1,48 @@
 /**
- * `routes[].upstreams[]`: names, urls, headers, rules. Credentials are in authSection.ts, certificates in tlsSection.ts.
+ * `routes[].upstreams[]`: names, weights, urls, headers, rules, and the tombstones of upstreams that are gone. Credentials
+ * are in authSection.ts, certificates in tlsSection.ts.
  */
 import type { UpstreamOptions } from "../deliver/options.ts";
-import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
+import type { RelabelDialect } from "../relabel/options.ts";
+import type { SlotOptions } from "../route/options.ts";
 import { readAuth } from "./authSection.ts";
 import { httpHeaders } from "./httpHeaders.ts";
 import type { ConfigNode } from "./node.ts";
 import { shownText } from "./node.ts";
 import type { Place, ProblemList } from "./problem.ts";
 import type { RuleReader } from "./ruleReader.ts";
-import { name, text, wrong } from "./scalars.ts";
+import { flag, name, number, text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTls } from "./tlsSection.ts";
 
 export interface RouteUpstream {
-  readonly options: UpstreamOptions;
-  readonly writeRelabel: RelabelRuleList;
+  readonly slot: SlotOptions;
+  /** null for a tombstone. */
+  readonly options: UpstreamOptions | null;
+  /** Where its weight stands, or would stand. */
+  readonly weightPlace: Place;
 }
+
+/** What may stay in a tombstone, so that one line less brings the upstream back; it is not looked at. */
+const IGNORED_IN_TOMBSTONES = [
+  "url",
+  "basic_auth",
+  "authorization",
+  "headers",
+  "tls_config",
+  "write_relabel_configs",
+];
 
 /** What upstreams need to know of their route. */
 export interface UpstreamContext {
-  readonly dialect: RelabelDialect;
+  /** null when it is wrong. */
+  readonly dialect: RelabelDialect | null;
   /** The header, in lower case, in which upstreams get the tenant; null for none. */
   readonly tenantHeader: string | null;
 }
+
+const WANT_URL = "a url as http://vmagent-0:8429/api/v1/write";
 
 /** Reads the upstreams of one file; it remembers which name has which url, since a name has one in the whole file. */
 export class UpstreamReader {
@@ -43,18 +61,37 @@ export class UpstreamReader {
     return sectionOf((upstream) => this.#upstream(upstream, context, names));
   }
 
-  #upstream(
-    upstream: Section,
-    { dialect, tenantHeader }: UpstreamContext,
-    names: Map<string, Place>,
-  ): RouteUpstream | null {
+  #upstream(upstream: Section, context: UpstreamContext, names: Map<string, Place>): RouteUpstream | null {
     const upstreamName = upstream.required("name", name, "a name for the upstream");
-    const url = upstream.required("url", upstreamUrl, "a url as http://vmagent-0:8429/api/v1/write");
+    const isNew = upstreamName === null || checkNew(upstreamName, names, upstream);
+    const removed = upstream.optional("removed", flag, false);
+    const weight = upstream.optional("weight", number, null);
+    const place = {
+      name: upstreamName ?? "",
+      ...(weight === null ? {} : { weight }),
+    };
+    const weightPlace = upstream.placeOf("weight");
+    if (removed) {
+      for (const key of IGNORED_IN_TOMBSTONES) upstream.node(key);
+      const writeRelabel = { dialect: context.dialect ?? "prometheus", rules: [] };
+      const tombstone = { slot: { ...place, removed, writeRelabel }, options: null, weightPlace };
+      return upstreamName === null || !isNew ? null : tombstone;
+    }
+    const writeRelabel = this.#rules.read(upstream, "write_relabel_configs", context.dialect);
+    const options = this.#connection(upstream, upstreamName, context);
+    return options === null || !isNew ? null : { slot: { ...place, writeRelabel }, options, weightPlace };
+  }
+
+  /** How a live upstream is reached. */
+  #connection(
+    upstream: Section,
+    upstreamName: string | null,
+    { tenantHeader }: UpstreamContext,
+  ): UpstreamOptions | null {
+    const url = upstream.required("url", upstreamUrl, `${WANT_URL}, or removed: true for one that is gone`);
     const auth = readAuth(upstream, this.#folder);
     const headers = upstream.optional("headers", httpHeaders(tenantHeader), {});
     const tls = upstream.section("tls_config", (section) => readTls(section, this.#folder));
-    const writeRelabel = this.#rules.read(upstream, "write_relabel_configs", dialect);
-    if (upstreamName !== null) checkNew(upstreamName, names, upstream);
     if (upstreamName === null || url === null) return null;
     this.#checkOneUrl(upstreamName, url, upstream);
     if (upstream.has("tls_config") && url.protocol === "http:") {
@@ -63,7 +100,7 @@ export class UpstreamReader {
         "has no effect, since the url is http and not https",
       );
     }
-    return { options: { name: upstreamName, url, auth, headers, tls }, writeRelabel };
+    return { name: upstreamName, url, auth, headers, tls };
   }
 
   #checkOneUrl(upstreamName: string, { href }: URL, upstream: Section): void {
@@ -77,25 +114,27 @@ export class UpstreamReader {
   }
 }
 
-function checkNew(upstreamName: string, names: Map<string, Place>, upstream: Section): void {
+/** Whether no other of the route has the name; tells it when one has. */
+function checkNew(upstreamName: string, names: Map<string, Place>, upstream: Section): boolean {
   const place = upstream.placeOf("name");
   const earlier = names.get(upstreamName);
-  if (earlier === undefined) names.set(upstreamName, place);
-  else {
-    upstream.problems.error(
-      place,
-      `want another name; the upstream of this route at line ${earlier.line} has this one`,
-    );
+  if (earlier === undefined) {
+    names.set(upstreamName, place);
+    return true;
   }
+  upstream.problems.error(
+    place,
+    `want another name; the upstream of this route at line ${earlier.line} has this one`,
+  );
+  return false;
 }
 
 const upstreamUrl: Reader<URL> = (node, problems) => {
   const written = text(node, problems);
   if (written === null) return null;
-  const want = "a url as http://vmagent-0:8429/api/v1/write";
   if (!/^https?:\/\/[^/?#]/i.test(written) || /[\s\\]/.test(written))
-    return wrongUrl(node, problems, want, written);
-  if (!URL.canParse(written)) return wrongUrl(node, problems, want, written);
+    return wrongUrl(node, problems, WANT_URL, written);
+  if (!URL.canParse(written)) return wrongUrl(node, problems, WANT_URL, written);
   if (/^[^/]*\/\/[^/?#]*@/.test(written)) {
     return wrong(
       node,

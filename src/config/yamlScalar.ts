@@ -7,16 +7,26 @@
 
 const TRUE = /^(?:y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE)$/;
 const FALSE = /^(?:n|N|no|No|NO|off|Off|OFF|false|False|FALSE)$/;
+const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
+const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
 const INTEGER = /^([-+]?)(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9][0-9]*)$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const MAX_INTEGER = 2n ** 63n - 1n;
 const MAX_UNSIGNED = 2n ** 64n - 1n;
+
+/** Whether it is true or false there, as `yes` and `off` are. */
+export function isTruthValue(written: string): boolean {
+  return TRUE.test(written) || FALSE.test(written);
+}
 
 /** @returns null for integers that vmagent takes for no text */
 export function resolvedScalar(written: string): string | null {
   if (TRUE.test(written)) return "true";
   if (FALSE.test(written)) return "false";
   if (!/^[-+.0-9]/.test(written)) return written;
+  if (NOT_A_NUMBER.test(written)) return "NaN";
+  const [infinity, signOfInfinity] = INFINITY.exec(written) ?? [];
+  if (infinity !== undefined) return signOfInfinity === "-" ? "-Inf" : "+Inf";
   const digits = written.replaceAll("_", "");
   const [, sign = "", magnitude] = INTEGER.exec(digits) ?? [];
   if (magnitude !== undefined) {

@@ -201,6 +201,11 @@ export class Engine {
     return valid;
   }
 
+  /** Where in bytes() the window begins. */
+  get windowAt(): number {
+    return this.#program.plainAt();
+  }
+
   /** A copy of the window's first bytes. */
   copyWindow(length: number): Uint8Array {
     const at = this.#program.plainAt();

@@ -5,12 +5,27 @@
  * so that from one count of slots to the next only as many tasks move as the new slot gets. A function of the two counts:
  * names do not matter, and slots come and go at the end of the list.
  */
+import { PlacementError } from "./errors.ts";
 import { invariant } from "./invariant.ts";
 import { mix32 } from "./mix.ts";
 import type { PlaceKey } from "./slots.ts";
 
-/** Builds the lookup. Its keys are task numbers, 0 <= task < tasks. */
+/** So many are even under jump as well, while making their table takes about a second for 100 slots, and 12 bytes a task. */
+const MAX_TASKS = 1_000_000;
+
+/**
+ * Builds the lookup. Its keys are task numbers, 0 <= task < tasks.
+ *
+ * @throws {PlacementError} PLACEMENT_TASKS
+ */
 export function buildBalanced(tasks: number, slots: number): PlaceKey {
+  if (tasks > MAX_TASKS) {
+    throw new PlacementError(
+      "PLACEMENT_TASKS",
+      null,
+      `balanced keeps a table of its tasks, here ${tasks}: want at most ${MAX_TASKS}, or jump, which spreads so many evenly`,
+    );
+  }
   const table = balancedTable(tasks, slots);
   return (task) => {
     const slot = table[task];

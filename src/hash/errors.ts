@@ -9,7 +9,8 @@ export type PlacementErrorCode =
   | "PLACEMENT_POINTS" // a slot without points on its ring, or a ring of too many
   | "PLACEMENT_TABLE" // a Maglev table that is no prime, too small for the slots, or too large
   | "PLACEMENT_PROBES" // a number of probes that is no count, or too large
-  | "PLACEMENT_NO_TASKS"; // balanced, and nobody says how many tasks there are
+  | "PLACEMENT_NO_TASKS" // balanced, and nobody says how many tasks there are
+  | "PLACEMENT_TASKS"; // balanced, with more tasks than it makes a table for
 
 /** Thrown while a placement is built, never by a lookup. Its message says what to write instead. */
 export class PlacementError extends Error {

@@ -40,19 +40,16 @@ export interface Placement {
   readonly slots: number;
   /** How many distinct slots placeReplicas picks. */
   readonly replicas: number;
-  /**
-   * @param key 32-bit integer, unsigned or signed: the hash of a label set, or a task number
-   * @returns number of a live slot
-   */
-  place(key: number): number;
+  /** Gives the hash of a label set, or a task number, its slot, a live one. */
+  readonly place: PlaceKey;
   /**
    * Fills picked[0] to picked[replicas - 1] with distinct live slots: first the one that `place` picks, then those with the
-   * highest rendezvous scores, best first. What is stable is the set: one slot less, or one more at the end, replaces at
-   * most one of it.
+   * highest rendezvous scores, best first. What is stable is the set: one more tombstone replaces at most one of it, and so
+   * does a slot that is added, but for hashmod and, with few keys, maglev.
    *
    * @param picked `replicas` long or longer
    */
-  placeReplicas(key: number, picked: Int32Array): void;
+  readonly placeReplicas: (key: number, picked: Int32Array) => void;
 }
 
 /**

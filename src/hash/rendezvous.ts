@@ -74,10 +74,12 @@ export class Rendezvous {
   }
 
   #highestHash(mixed: number): number {
+    const upperSeeds = this.#upperSeeds;
+    const lowerSeeds = this.#lowerSeeds;
     let best = 0;
-    let highest = this.#hash(mixed, 0);
-    for (let index = 1; index < this.#slots.length; index++) {
-      const hash = this.#hash(mixed, index);
+    let highest = pairHash(mixed, upperSeeds[0] ?? 0, lowerSeeds[0] ?? 0);
+    for (let index = 1; index < upperSeeds.length; index++) {
+      const hash = pairHash(mixed, upperSeeds[index] ?? 0, lowerSeeds[index] ?? 0);
       if (hash > highest) {
         highest = hash;
         best = index;
@@ -104,17 +106,17 @@ export class Rendezvous {
    * weight as its rate, so the chance to be the least of them is the weight's share.
    */
   #score(mixed: number, index: number): number {
-    const hash = this.#hash(mixed, index);
+    const hash = pairHash(mixed, this.#upperSeeds[index] ?? 0, this.#lowerSeeds[index] ?? 0);
     if (this.#inverseWeights === null) return hash;
     return Math.log((hash + 2147483648.5) / 4294967296) * (this.#inverseWeights[index] ?? 1);
   }
+}
 
-  /** A hash of the key and the slot's 64-bit seed, which enters at two places. @returns 32-bit integer, signed */
-  #hash(mixed: number, index: number): number {
-    let hash = mixed ^ (this.#upperSeeds[index] ?? 0);
-    hash = Math.imul(hash ^ (hash >>> 16), 0x7feb352d);
-    hash = (hash ^ (hash >>> 15)) + (this.#lowerSeeds[index] ?? 0);
-    hash = Math.imul(hash, 0x846ca68b);
-    return hash ^ (hash >>> 16);
-  }
+/** A hash of a mixed key and a slot's 64-bit seed, which enters at two places. @returns 32-bit integer, signed */
+function pairHash(mixed: number, upperSeed: number, lowerSeed: number): number {
+  let hash = mixed ^ upperSeed;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x7feb352d);
+  hash = (hash ^ (hash >>> 15)) + lowerSeed;
+  hash = Math.imul(hash, 0x846ca68b);
+  return hash ^ (hash >>> 16);
 }

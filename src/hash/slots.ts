@@ -14,6 +14,7 @@ export interface NamedSlot {
 /** Which slot a key belongs to. @param key 32-bit integer, unsigned or signed */
 export type PlaceKey = (key: number) => number;
 
+/** What the list says, or 1. */
 export function weightOf(slot: NamedSlot): number {
   return slot.weight ?? 1;
 }

@@ -10,10 +10,12 @@ export function rotate64(value: bigint, bits: bigint): bigint {
   return u64((value << bits) | (value >> (64n - bits)));
 }
 
+/** @returns unsigned 32-bit integer */
 export function upperHalf(value: bigint): number {
   return Number(value >> 32n);
 }
 
+/** @returns unsigned 32-bit integer */
 export function lowerHalf(value: bigint): number {
   return Number(value & 0xffffffffn);
 }

@@ -4,13 +4,7 @@
  * It reads a request within its bounds and hands its body on; what is wrong with a request is
  * answered here with 4xx, and nothing of it is forwarded.
  */
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Connections } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
@@ -33,15 +27,18 @@ const METRICS_PATH = "/metrics";
 const KEEP_ALIVE_TIMEOUT_MS = 95_000;
 const HEADERS_TIMEOUT_MS = 30_000;
 
+/** Values by their headers' names in lower case, as often as they came; each byte of a value is a character (latin1). */
+export type RequestHeaders = Readonly<Partial<Record<string, readonly string[]>>>;
+
 /** What the listener needs of the gateway. */
 export interface WriteHandler {
   /**
    * Routes and delivers one request.
    * @param body    a snappy block, not empty, in the pieces that it came in
-   * @param headers of the request, by their names in lower case; each byte of a value is a character (latin1)
+   * @param headers of the request
    * @throws {WireError} when it is malformed; then nothing was forwarded
    */
-  write(body: readonly Uint8Array[], headers: IncomingHttpHeaders): Promise<WriteAnswer>;
+  write(body: readonly Uint8Array[], headers: RequestHeaders): Promise<WriteAnswer>;
   /** The exposition of all metrics and its content type. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -191,7 +188,7 @@ export class IngestServer {
         return this.#understand(request, body);
       })
       .then((understood) =>
-        isBody(understood) ? this.#handler.write(understood, request.headers) : understood,
+        isBody(understood) ? this.#handler.write(understood, request.headersDistinct) : understood,
       )
       .catch((error: unknown) => this.#describeMalformed(error));
   }

@@ -2,7 +2,8 @@ import type { RelabelField } from "./options.ts";
 
 /** Why a rule cannot be used. */
 export type RelabelErrorCode =
-  | "RELABEL_ACTION" // an action that the dialect does not know
+  | "RELABEL_ACTION" // an action that nobody knows
+  | "RELABEL_FOREIGN" // an action or a field that only the other dialect knows
   | "RELABEL_MISSING" // a field that the action needs
   | "RELABEL_EXTRA" // a field that the action does not take
   | "RELABEL_SELECTOR" // no series selector

@@ -1,6 +1,6 @@
 /** The hashes of the hashmod action. */
 import { createHash } from "node:crypto";
-import { xxhash64 } from "./xxhash64.ts";
+import { xxhash64 } from "../hash/xxhash64.ts";
 
 /** The last eight bytes of the MD5 of the text, as one big-endian number, modulo `modulus`: Prometheus' value in decimal. */
 export function md5Hashmod(text: string, modulus: bigint): string {
@@ -10,5 +10,5 @@ export function md5Hashmod(text: string, modulus: bigint): string {
 
 /** xxHash64 of the text modulo `modulus`: vmagent's value in decimal, which is negative from 2^63 on. */
 export function xxhashHashmod(text: string, modulus: bigint): string {
-  return BigInt.asIntN(64, xxhash64(Buffer.from(text, "utf8")) % modulus).toString();
+  return BigInt.asIntN(64, xxhash64(Buffer.from(text, "utf8"), 0n) % modulus).toString();
 }

@@ -47,6 +47,8 @@ export interface RelabelFault {
   readonly field: RelabelField;
   /** For a person. */
   readonly reason: string;
+  /** Whether VictoriaMetrics knows what Prometheus, whose dialect the rule is read in, does not. */
+  readonly isForeign: boolean;
 }
 
 /** Says what is wrong with a rule, null when nothing is: for readers of files, which know where each field stands. */

@@ -8,6 +8,7 @@
 import { type Matcher, RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";
 import { RelabelError } from "./errors.ts";
 import { toEngineSyntax } from "./goSyntax.ts";
+import { MatchMemo } from "./matchMemo.ts";
 import { MAX_PLAIN_LENGTH, plainRegex } from "./plainRegex.ts";
 import { shortcutOf } from "./shortcut.ts";
 import { expand, type Groups, type Template } from "./template.ts";
@@ -59,21 +60,27 @@ class EnginePattern implements Pattern {
   readonly #engine: RE2JS;
   /** For the groups of short texts. */
   readonly #plain: RegExp | null;
+  // Most patterns are asked one of these only, and a memo that nobody asks is empty.
+  readonly #matches: MatchMemo<boolean>;
+  readonly #groups: MatchMemo<Groups | null>;
 
   constructor(engine: RE2JS, groupNames: readonly string[], plain: RegExp | null) {
     this.#engine = engine;
     this.groupNames = groupNames;
     this.#plain = plain;
+    this.#matches = new MatchMemo((text) => engine.test(text));
+    // A Matcher would match twice, for the place of the match and again for its groups.
+    this.#groups = new MatchMemo((text) => engine.re2().findSubmatch(text) as Groups | null);
   }
 
   matches(text: string): boolean {
-    return this.#engine.test(text);
+    return this.#matches.answer(text);
   }
 
   find(text: string): Groups | null {
+    // As fast as remembering.
     if (this.#plain !== null && text.length <= MAX_PLAIN_LENGTH) return groupsOf(this.#plain.exec(text));
-    // A Matcher would match twice, for the place of the match and again for its groups.
-    return this.#engine.re2().findSubmatch(text) as Groups | null;
+    return this.#groups.answer(text);
   }
 
   replaceAll(text: string, template: Template): string {

@@ -8,6 +8,8 @@
 
 /** Longer texts go to the engine that is linear: two repetitions can make the square of this many steps. */
 export const MAX_PLAIN_LENGTH = 256;
+/** JavaScript's engine refuses some long patterns, and only once they are asked. */
+const MAX_PATTERN_LENGTH = 1000;
 const MAX_REPETITIONS = 2;
 const MAX_CHOICES = 2;
 
@@ -28,6 +30,7 @@ const TOKEN = new RegExp(
  * @returns a RegExp that matches whole texts, or null when the pattern is more than plain
  */
 export function plainRegex(regex: string, dot: string): RegExp | null {
+  if (regex.length > MAX_PATTERN_LENGTH) return null;
   let translated = "";
   let depth = 0;
   let repetitions = 0;

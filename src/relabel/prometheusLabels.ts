@@ -10,6 +10,7 @@
 import { byName, type Label, type WorkingLabels } from "./workingLabels.ts";
 
 export class PrometheusLabels implements WorkingLabels {
+  longestSet = 0;
   readonly #incoming: readonly Label[];
   /** Whether a label that came in was set or removed since, by its place; null while none was. */
   #touched: boolean[] | null = null;
@@ -34,6 +35,7 @@ export class PrometheusLabels implements WorkingLabels {
       return;
     }
     this.#touch(name);
+    this.longestSet = Math.max(this.longestSet, value.length);
     const at = indexOf(this.#set, name);
     if (at === -1) this.#set.push([name, value]);
     else this.#set[at] = [name, value];

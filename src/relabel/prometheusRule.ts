@@ -2,7 +2,7 @@
  * A rule with its defaults filled in, after the checks that Prometheus makes when it loads one.
  *
  * An action refuses fields where Prometheus does: a rule that looks as if it did more than it does is a mistake. What only
- * VictoriaMetrics knows is refused with a hint at the option that turns it on.
+ * VictoriaMetrics knows is refused as foreign.
  */
 import { RelabelError } from "./errors.ts";
 import { checkFields, type FieldRules } from "./fieldRules.ts";
@@ -21,9 +21,6 @@ export interface PrometheusRule {
   readonly replacement: string;
   readonly modulus: bigint;
 }
-
-/** What has to be written for the fields and actions of VictoriaMetrics. */
-const DIALECT_OPTION = "relabel_dialect: victoriametrics";
 
 const ALL_BUT_LABELS: readonly RelabelField[] = ["regex", "modulus", "separator", "replacement"];
 const ALL_BUT_REGEX: readonly RelabelField[] = [
@@ -74,24 +71,17 @@ export function checkPrometheusRule(rule: RelabelRule): PrometheusRule {
 
 function refuseForeignFields(rule: RelabelRule): void {
   const foreign = (["if", "match", "labels"] as const).find((field) => rule[field] !== null);
-  if (foreign === undefined) return;
-  throw new RelabelError(
-    "RELABEL_EXTRA",
-    foreign,
-    `Prometheus knows no ${foreign}; want ${DIALECT_OPTION} for it`,
-  );
+  if (foreign !== undefined) {
+    throw new RelabelError("RELABEL_FOREIGN", foreign, `Prometheus knows no ${foreign}`);
+  }
 }
 
 function actionOf(written: string | null): PrometheusAction {
   const action = (written ?? "replace").toLowerCase();
   if (Object.hasOwn(FIELDS, action)) return action as PrometheusAction;
   const known = Object.keys(FIELDS).join(", ");
-  const hint = isVictoriaMetricsAction(action) ? `, which wants ${DIALECT_OPTION}` : "";
-  throw new RelabelError(
-    "RELABEL_ACTION",
-    "action",
-    `want one of ${known}; got ${JSON.stringify(written)}${hint}`,
-  );
+  const code = isVictoriaMetricsAction(action) ? "RELABEL_FOREIGN" : "RELABEL_ACTION";
+  throw new RelabelError(code, "action", `want one of ${known}; got ${JSON.stringify(written)}`);
 }
 
 function isEmpty(rule: PrometheusRule, field: RelabelField): boolean {

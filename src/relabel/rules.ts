@@ -7,6 +7,7 @@
  * A list in the dialect of VictoriaMetrics ends as every list of vmagent does: labels whose names begin with two underscores
  * are removed, but for __name__, and a series without labels is dropped. An empty list does neither.
  */
+import type { Step } from "./actions.ts";
 import { RelabelError } from "./errors.ts";
 import type { RelabelDialect, RelabelFault, RelabelRule, RelabelRuleList } from "./options.ts";
 import { prometheusStep } from "./prometheusActions.ts";
@@ -15,7 +16,7 @@ import { checkPrometheusRule } from "./prometheusRule.ts";
 import { victoriaMetricsStep } from "./victoriaMetricsActions.ts";
 import { VictoriaMetricsLabels } from "./victoriaMetricsLabels.ts";
 import { checkVictoriaMetricsRule } from "./victoriaMetricsRule.ts";
-import type { Label } from "./workingLabels.ts";
+import type { Label, WorkingLabels } from "./workingLabels.ts";
 
 export type { Label } from "./workingLabels.ts";
 
@@ -26,9 +27,18 @@ export type RelabelOutcome =
       readonly labels: readonly Label[];
       readonly changed: boolean;
     }
+  | Ended;
+
+/** Not all rules were run. */
+type Ended =
   | {
       readonly kind: "dropped";
       /** Which rule did it, from 0. */
+      readonly rule: number;
+    }
+  | {
+      /** A rule has made a value longer than the limit. */
+      readonly kind: "overlong";
       readonly rule: number;
     };
 
@@ -38,9 +48,21 @@ export type RelabelOutcome =
  */
 export type AfterRule = (rule: number, labels: readonly Label[]) => void;
 
-type Apply = (labels: readonly Label[], afterRule?: AfterRule) => RelabelOutcome;
+/** What a list is applied under. */
+export interface ApplyLimits {
+  /** Characters of a value, also of one that a later rule would remove: seven rules can make gigabytes of a kilobyte. */
+  readonly maxValueLength: number;
+  /** Whether to pause, asked after every rule: a thousand of them take milliseconds, and more on long values. */
+  readonly isDue: () => boolean;
+}
 
-/** Compiled rules. Frozen after their making, except for what the regex engine caches. */
+/** The labels after rules; yields when it is due to pause. */
+type Applying = Generator<undefined, RelabelOutcome, undefined>;
+type Apply = (labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule) => Applying;
+
+const WITHOUT_PAUSE: ApplyLimits = { maxValueLength: 2 ** 24, isDue: () => false };
+
+/** Compiled rules. Frozen after their making, except for what the regex engine and its memos keep. */
 export class RelabelRules {
   readonly #apply: Apply;
 
@@ -50,42 +72,61 @@ export class RelabelRules {
   }
 
   /**
-   * Applies the rules in their order, up to one that drops the series.
+   * Applies the rules in their order, up to one that drops the series, with pauses in between.
    *
    * @param labels unique names, valid Unicode; not changed
    */
+  applyInSteps(labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule): Applying {
+    return this.#apply(labels, limits, afterRule);
+  }
+
+  /** applyInSteps() in one go, for values of any reasonable length. */
   apply(labels: readonly Label[], afterRule?: AfterRule): RelabelOutcome {
-    return this.#apply(labels, afterRule);
+    const steps = this.#apply(labels, WITHOUT_PAUSE, afterRule);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
   }
 }
 
 function prometheusRules(rules: readonly RelabelRule[]): Apply {
   const steps = rules.map((rule) => prometheusStep(checkPrometheusRule(rule)));
-  return (labels, afterRule) => {
+  return function* (labels, limits, afterRule) {
     const working = new PrometheusLabels(labels);
-    for (let rule = 0; rule < steps.length; rule++) {
-      if (steps[rule]?.(working) === false) return { kind: "dropped", rule };
-      afterRule?.(rule, working.result());
-    }
-    return kept(labels, working.result());
+    const ended = yield* takeSteps(steps, working, limits, afterRule);
+    return ended ?? kept(labels, working.result());
   };
 }
 
 function victoriaMetricsRules(rules: readonly RelabelRule[]): Apply {
-  if (rules.length === 0) return (labels) => kept(labels, labels);
   const steps = rules.map((rule) => victoriaMetricsStep(checkVictoriaMetricsRule(rule)));
-  return (labels, afterRule) => {
+  return function* (labels, limits, afterRule) {
+    if (rules.length === 0) return kept(labels, labels);
     const working = new VictoriaMetricsLabels(labels);
-    for (let rule = 0; rule < steps.length; rule++) {
-      if (steps[rule]?.(working) === false) return { kind: "dropped", rule };
-      afterRule?.(rule, working.result());
-    }
+    const ended = yield* takeSteps(steps, working, limits, afterRule);
+    if (ended !== null) return ended;
     const hasHidden = working.removeWhere(isHidden);
     const result = working.result();
     if (hasHidden && result.length > 0) afterRule?.(rules.length, result);
     // Nobody would be told which rule took the last one.
     return result.length === 0 ? { kind: "dropped", rule: rules.length - 1 } : kept(labels, result);
   };
+}
+
+function* takeSteps<Labels extends WorkingLabels>(
+  steps: readonly Step<Labels>[],
+  working: Labels,
+  limits: ApplyLimits,
+  afterRule: AfterRule | undefined,
+): Generator<undefined, Ended | null, undefined> {
+  for (let rule = 0; rule < steps.length; rule++) {
+    if (steps[rule]?.(working) === false) return { kind: "dropped", rule };
+    if (working.longestSet > limits.maxValueLength) return { kind: "overlong", rule };
+    afterRule?.(rule, working.result());
+    if (limits.isDue()) yield;
+  }
+  return null;
 }
 
 function isHidden(name: string): boolean {
@@ -104,6 +145,6 @@ export function faultOf(rule: RelabelRule, dialect: RelabelDialect): RelabelFaul
     return null;
   } catch (error) {
     if (!(error instanceof RelabelError)) throw error;
-    return { field: error.field, reason: error.message };
+    return { field: error.field, reason: error.message, isForeign: error.code === "RELABEL_FOREIGN" };
   }
 }

@@ -65,11 +65,15 @@ class SelectorParser {
   }
 
   selector(): SelectorFilter[][] {
-    if (this.#take("(")) {
-      const inner = this.selector();
-      if (!this.#take(")")) throw this.#unexpected("a )");
-      return inner;
-    }
+    // Counted: vmagent takes any number of them, and recursion would end at some ten thousand.
+    let parentheses = 0;
+    while (this.#take("(")) parentheses += 1;
+    const alternatives = this.#bareSelector();
+    for (; parentheses > 0; parentheses -= 1) if (!this.#take(")")) throw this.#unexpected("a )");
+    return alternatives;
+  }
+
+  #bareSelector(): SelectorFilter[][] {
     const name = this.#next.kind === "name" ? this.#metricName() : null;
     if (!this.#take("{")) {
       if (name === null) throw this.#unexpected("a metric name or a {");

@@ -12,6 +12,7 @@ interface WorkingLabel {
 }
 
 export class VictoriaMetricsLabels implements WorkingLabels {
+  longestSet = 0;
   readonly #incoming: readonly Label[];
   #labels: WorkingLabel[];
 
@@ -40,6 +41,7 @@ export class VictoriaMetricsLabels implements WorkingLabels {
   }
 
   set(name: string, value: string): void {
+    this.longestSet = Math.max(this.longestSet, value.length);
     const label = this.#find(name);
     if (label === undefined) this.#labels.push({ name, value });
     else label.value = value;

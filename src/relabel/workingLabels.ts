@@ -5,6 +5,8 @@ export type Label = readonly [name: string, value: string];
 
 /** What the actions need that both dialects have. */
 export interface WorkingLabels {
+  /** Characters of the longest value that was set. */
+  readonly longestSet: number;
   /** The value of a label, empty when there is none. */
   get(name: string): string;
   /** Sets a label; one with the empty value is as good as none. */

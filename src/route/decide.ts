@@ -7,7 +7,7 @@
  */
 import { compareBytewise } from "../relabel/byteOrder.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
-import { type Label, RelabelRules } from "../relabel/rules.ts";
+import { type ApplyLimits, type Label, RelabelRules } from "../relabel/rules.ts";
 import type { SeriesScan } from "../wire/scan.ts";
 import { NO_SPLICE, type Splice } from "../wire/splice.ts";
 import { checkAtDoor, type RefusalReason } from "./door.ts";
@@ -15,15 +15,15 @@ import { labelPairs } from "./labelText.ts";
 import type { LabelLimits, RouteOptions } from "./options.ts";
 import { compilePlacer, type Placed, type Placer } from "./place.ts";
 import { replaceLabels, RewrittenLabels } from "./rewrite.ts";
-import type { DropReason } from "./tally.ts";
+import type { DropReason, UnroutedReason } from "./tally.ts";
 import { TaskLabel } from "./taskLabel.ts";
 import type { Tenant } from "./tenants.ts";
 
 export type Decision =
   /** At the door: the sender is told. */
   | { readonly kind: "refused"; readonly reason: RefusalReason }
-  /** By a global rule. */
-  | { readonly kind: "dropped" }
+  /** By a global rule, or for what one made. */
+  | { readonly kind: "dropped"; readonly reason: UnroutedReason }
   | { readonly kind: "offered"; readonly routes: readonly RouteDecision[] };
 
 export type RouteDecision =
@@ -50,7 +50,13 @@ export interface RouteWitness {
 
 export type TellRule = (rule: number, labels: readonly Label[] | null) => void;
 
+/** What takes steps: it yields when it is time for a pause. */
+type Steps<Result> = Generator<undefined, Result, undefined>;
+
 const METRIC_NAME = "__name__";
+/** Rules join values of labels before they cut them: so many of the longest are nothing to stop at. */
+const JOINED_VALUES = 16;
+const NEVER_DUE = (): boolean => false;
 const NOT_SELECTED: RouteDecision = Object.freeze({ kind: "not_selected" });
 
 /** Decides under one configuration. */
@@ -71,18 +77,42 @@ export class Decider {
    * @param tenants by route
    */
   decide(series: SeriesScan, tenants: readonly (Tenant | null)[], witness?: DecisionWitness): Decision {
+    const steps = this.decideInSteps(series, tenants, NEVER_DUE, witness);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  }
+
+  /**
+   * decide() with pauses between rules: many of them on long values take longer than others can wait.
+   *
+   * @param isDue whether it is time for a pause; what is scanned must stay as it is meanwhile
+   */
+  *decideInSteps(
+    series: SeriesScan,
+    tenants: readonly (Tenant | null)[],
+    isDue: () => boolean,
+    witness?: DecisionWitness,
+  ): Steps<Decision> {
     const refusal = checkAtDoor(series, this.#limits);
     if (refusal !== null) return { kind: "refused", reason: refusal };
-    const draft = new Draft(series);
-    const kept = draft.apply(this.#globalRules, witness?.globalRules);
-    if (kept === null) return { kind: "dropped" };
-    let isTaken = false;
-    const routes = this.#routes.map((route, index) => {
-      if (isTaken) return NOT_SELECTED;
-      const decision = route.decide(kept, tenants[index] ?? null, witness?.routes[index]);
-      isTaken = route.options.final && decision.kind !== "not_selected";
-      return decision;
+    const draft = new Draft(series, {
+      maxValueLength: this.#limits.maxLabelValueBytes * JOINED_VALUES,
+      isDue,
     });
+    const kept = yield* draft.apply(this.#globalRules, witness?.globalRules);
+    if (kept === "dropped") return { kind: "dropped", reason: "relabel_configs" };
+    if (kept === "overlong") return { kind: "dropped", reason: "label_value_too_long" };
+    const routes: RouteDecision[] = [];
+    let isTaken = false;
+    for (const [index, route] of this.#routes.entries()) {
+      const decision: RouteDecision = isTaken
+        ? NOT_SELECTED
+        : yield* route.decide(kept, tenants[index] ?? null, witness?.routes[index]);
+      routes.push(decision);
+      isTaken ||= route.options.final && decision.kind !== "not_selected";
+    }
     return { kind: "offered", routes };
   }
 }
@@ -93,10 +123,17 @@ class Draft {
   /** null while the labels are those that came. */
   readonly #changed: readonly Label[] | null;
   readonly #origin: Draft;
+  readonly #limits: ApplyLimits;
   #came: readonly Label[] | null = null;
 
-  constructor(series: SeriesScan, changed: readonly Label[] | null = null, origin: Draft | null = null) {
+  constructor(
+    series: SeriesScan,
+    limits: ApplyLimits,
+    changed: readonly Label[] | null = null,
+    origin: Draft | null = null,
+  ) {
     this.series = series;
+    this.#limits = limits;
     this.#changed = changed;
     this.#origin = origin ?? this;
   }
@@ -117,16 +154,16 @@ class Draft {
   }
 
   with(labels: readonly Label[]): Draft {
-    return new Draft(this.series, labels, this.#origin);
+    return new Draft(this.series, this.#limits, labels, this.#origin);
   }
 
-  /** The draft after rules; null when one of them drops it. */
-  apply(rules: RelabelRules | null, tell?: TellRule): Draft | null {
+  /** The draft after rules, or why not all of them were run. */
+  *apply(rules: RelabelRules | null, tell?: TellRule): Steps<Draft | "dropped" | "overlong"> {
     if (rules === null) return this;
-    const outcome = rules.apply(this.labels, tell);
-    if (outcome.kind === "dropped") {
+    const outcome = yield* rules.applyInSteps(this.labels, this.#limits, tell);
+    if (outcome.kind !== "kept") {
       tell?.(outcome.rule, null);
-      return null;
+      return outcome.kind;
     }
     return outcome.changed ? this.with(outcome.labels) : this;
   }
@@ -158,14 +195,16 @@ class CompiledRoute {
     this.#upstreamRules = options.upstreams.map(({ writeRelabel }) => compileRules(writeRelabel));
   }
 
-  decide(incoming: Draft, tenant: Tenant | null, witness?: RouteWitness): RouteDecision {
-    const draft = this.#withTenant(incoming, tenant, witness).apply(this.#rules, witness?.rules);
-    if (draft === null) return NOT_SELECTED;
+  *decide(incoming: Draft, tenant: Tenant | null, witness?: RouteWitness): Steps<RouteDecision> {
+    const offered = this.#withTenant(incoming, tenant, witness);
+    const draft = yield* offered.apply(this.#rules, witness?.rules);
+    if (draft === "dropped") return NOT_SELECTED;
+    if (draft === "overlong") return { kind: "dropped", reason: "label_value_too_long", placed: null };
     const rewritten = draft.isChanged ? draft.rewritten() : null;
     const fault = rewritten === null ? null : faultOf(draft, rewritten, this.#limits);
     if (fault !== null) return { kind: "dropped", reason: fault, placed: null };
     const placed = this.#place(rewritten ?? draft.series);
-    return this.#forUpstream(draft, rewritten, placed, witness);
+    return yield* this.#forUpstream(draft, rewritten, placed, witness);
   }
 
   /** The label says what the header says: a label of that name that came with the series is none of the sender's. */
@@ -180,12 +219,12 @@ class CompiledRoute {
     return labelled;
   }
 
-  #forUpstream(
+  *#forUpstream(
     draft: Draft,
     rewritten: RewrittenLabels | null,
     placed: Placed,
     witness?: RouteWitness,
-  ): RouteDecision {
+  ): Steps<RouteDecision> {
     const taskSplice =
       this.#taskLabel === null || placed.task === null
         ? NO_SPLICE
@@ -193,8 +232,9 @@ class CompiledRoute {
     const rules = this.#upstreamRules[placed.slot] ?? null;
     if (rules !== null) {
       const labelled = draft.with(this.#withTask(draft.labels, placed.task));
-      const written = labelled.apply(rules, witness?.upstreamRules(placed.slot));
-      if (written === null) return { kind: "dropped", reason: "write_relabel_configs", placed };
+      const written = yield* labelled.apply(rules, witness?.upstreamRules(placed.slot));
+      if (written === "dropped") return { kind: "dropped", reason: "write_relabel_configs", placed };
+      if (written === "overlong") return { kind: "dropped", reason: "label_value_too_long", placed };
       if (written !== labelled) return this.#sendWritten(written, placed);
     }
     const splices = rewritten === null ? [taskSplice] : replaceLabels(draft.series, rewritten, taskSplice);

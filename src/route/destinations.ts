@@ -55,7 +55,7 @@ export class Destinations {
   effects(decision: Decision): readonly Effect[] {
     if (decision.kind === "refused") return NO_EFFECT;
     if (decision.kind === "dropped") {
-      return [count({ kind: "unrouted", reason: "relabel_configs" }), ...this.#selectedByNone()];
+      return [count({ kind: "unrouted", reason: decision.reason }), ...this.#selectedByNone()];
     }
     const effects = decision.routes.flatMap((each, route) => this.#effectsOf(each, route));
     if (decision.routes.every(({ kind }) => kind === "not_selected")) {

@@ -14,6 +14,7 @@ import { Destinations, type RouterRoute } from "./destinations.ts";
 import type { RefusalReason } from "./door.ts";
 import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
 import { MemoryScan } from "./memoryScan.ts";
+import { RequestDecider } from "./requestDecider.ts";
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
 import { type RequestTenants, UNKEPT_CONTEXT } from "./tenants.ts";
 
@@ -133,13 +134,14 @@ export class Router {
   ): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
     const parts = new RequestParts(this.#destinations, this.#limits.metadata);
+    const decider = new RequestDecider(this.#decider, tenants, this.#tools.isDue);
     const compress = (metadata: Uint8Array): Uint8Array => this.#engine.compress(metadata);
     let windowBytes = Math.min(plainBytes, WINDOW_BYTES);
     // The engine is free for others between steps, so what is longer than one is kept here.
     let plain = plainBytes > windowBytes ? this.#engine.copyWindow(plainBytes) : null;
     let at = 0;
     while (at < plainBytes) {
-      const step = this.#step(parts, tenants, windowBytes, plainBytes - at);
+      const step = this.#step(parts, decider, at, windowBytes, plainBytes - at);
       if (step !== null && at + step.consumed === plainBytes) break;
       plain ??= this.#engine.copyWindow(plainBytes);
       if (step === null) throw yield* this.#explain(plain);
@@ -162,16 +164,20 @@ export class Router {
     throw new Error("bug: the engine refuses a snappy block that is valid");
   }
 
-  /** @returns what was done; null if something in it is not well-formed, and then nothing was */
+  /**
+   * @param at where in the request the window begins
+   * @returns what was done; null if something in it is not well-formed, and then nothing was
+   */
   #step(
     parts: RequestParts,
-    tenants: RequestTenants,
+    decider: RequestDecider,
+    at: number,
     windowBytes: number,
     requestBytes: number,
-  ): Step | null {
+  ): Pick<Step, "consumed" | "needed"> | null {
     const engine = this.#engine;
-    const decided = this.#scanAndDecide(tenants, windowBytes, requestBytes);
-    if (decided === null) return null;
+    const decided = this.#scanAndDecide(decider, at, windowBytes, requestBytes);
+    if (decided === null || decided.step === null) return decided === null ? null : NOTHING_DONE;
     const { step, refused } = decided;
     try {
       for (let entry = 0; entry < step.metadataEntries; entry++) this.#addMetadata(parts, entry);
@@ -191,20 +197,28 @@ export class Router {
   }
 
   /** Scans the step's series and gives all of them decisions; null if something is not well-formed. */
-  #scanAndDecide(tenants: RequestTenants, windowBytes: number, requestBytes: number): DecidedStep | null {
-    const { context } = tenants;
-    const step = this.#engine.scan(this.#stepSeries, windowBytes, requestBytes, context);
+  #scanAndDecide(
+    decider: RequestDecider,
+    at: number,
+    windowBytes: number,
+    requestBytes: number,
+  ): DecidedStep | null {
+    const { context } = decider.tenants;
+    decider.beginStep();
+    const most = decider.isLong ? 1 : this.#stepSeries;
+    const step = this.#engine.scan(most, windowBytes, requestBytes, context);
     if (step === null) return null;
     try {
-      const first = this.#decideRows(tenants, step, this.#tools.isDue);
+      const first = this.#decideRows(decider, at, step, true);
       if (first.rows === step.received.series) {
         this.#countDecided(first.rows, first.newRows.length);
         return { step, refused: first.refused };
       }
-      // It takes less. What was decided is in the table now, or is decided once more.
+      if (first.rows === 0) return { step: null, refused: [] };
+      // It takes less. What was decided is in the table now, or the decider has it.
       const shorter = this.#engine.scan(first.rows, windowBytes, requestBytes, context);
       if (shorter === null) return null;
-      const { refused } = this.#decideRows(tenants, shorter, () => false);
+      const { refused } = this.#decideRows(decider, at, shorter, false);
       // It has fewer rows still when as many metadata entries come before them.
       const rows = shorter.received.series;
       this.#countDecided(rows, first.newRows.filter((row) => row < rows).length);
@@ -230,24 +244,34 @@ export class Router {
     return Math.min(WINDOW_BYTES, this.#stepSeries * WINDOW_BYTES_PER_SERIES);
   }
 
-  /** Decides the rows that have no decision, up to the one at which it is due to end. */
-  #decideRows(tenants: RequestTenants, step: Step, isDue: () => boolean): DecidedRows {
+  /**
+   * Decides the rows that have no decision.
+   *
+   * @param mayEnd whether it stops at the row at which it is due to end
+   */
+  #decideRows(decider: RequestDecider, at: number, step: Step, mayEnd: boolean): DecidedRows {
     const engine = this.#engine;
-    const { context } = tenants;
+    const { context } = decider.tenants;
     const rows = step.received.series;
     const refused: RefusedRow[] = [];
     const newRows: number[] = [];
-    if (step.undecided === 0) return { rows, newRows, refused };
+    if (step.undecided === 0) {
+      if (rows > 0) decider.dropLong();
+      return { rows, newRows, refused };
+    }
     for (let row = engine.nextUndecided(0); row >= 0; row = engine.nextUndecided(row + 1)) {
-      const series = this.#memoryScan().series(engine.row(row));
-      const decision = this.#decider.decide(series, tenants.byRoute);
+      const found = engine.row(row);
+      const series = this.#memoryScan().series(found);
+      const place = at + found.start - engine.windowAt;
+      const decision = mayEnd ? decider.decide(place, series) : decider.decideNow(place, series);
+      if (decision === null) return { rows: row, newRows, refused };
       const isRefused = decision.kind === "refused";
       if (isRefused) refused.push({ row, reason: decision.reason });
       // A refused series is looked at each time it comes: its sender is told each time.
       const keep = !isRefused && context !== UNKEPT_CONTEXT;
       engine.decide(row, context, this.#destinations.effects(decision), keep);
       newRows.push(row);
-      if (isDue()) return { rows: row + 1, newRows, refused };
+      if (mayEnd && this.#tools.isDue()) return { rows: row + 1, newRows, refused };
     }
     return { rows, newRows, refused };
   }
@@ -278,6 +302,9 @@ export class Router {
   }
 }
 
+/** What a step does that waits for a decision. */
+const NOTHING_DONE: Pick<Step, "consumed" | "needed"> = { consumed: 0, needed: 0 };
+
 /** A row of a step that is refused at the door. */
 interface RefusedRow {
   readonly row: number;
@@ -293,7 +320,8 @@ interface DecidedRows {
 }
 
 interface DecidedStep {
-  readonly step: Step;
+  /** null when the first series' decision is not done yet. */
+  readonly step: Step | null;
   readonly refused: readonly RefusedRow[];
 }
 

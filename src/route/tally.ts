@@ -11,7 +11,7 @@ export const DROP_REASONS = [
 export type DropReason = (typeof DROP_REASONS)[number];
 
 /** Why a series is dropped before any route has it. */
-export const UNROUTED_REASONS = ["no_route", "relabel_configs"] as const;
+export const UNROUTED_REASONS = ["no_route", "relabel_configs", "label_value_too_long"] as const;
 export type UnroutedReason = (typeof UNROUTED_REASONS)[number];
 
 export type Tally =

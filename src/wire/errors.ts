@@ -8,7 +8,7 @@ export type WireErrorCode =
   | "WIRE_MESSAGE" // well-formed, but no remote write 1.0 request
   | "WIRE_VERSION_2" // a remote write 2.0 message
   | "WIRE_EMPTY" // no bytes at all
-  | "WIRE_TENANT" // a header names a tenant that no label can hold
+  | "WIRE_TENANT" // a header names more than one tenant, or one that no label can hold
   | "WIRE_SNAPPY" // no valid snappy block
   | "WIRE_TOO_LARGE"; // the body or its plain length is above the limit
 

@@ -1,12 +1,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { check } from "../../src/cli/check.ts";
+import { run as command } from "../../src/cli/program.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 const EXAMPLES = new URL("../../config/examples/", import.meta.url).pathname;
-const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
+const OPTIONS = {
+  legacyHash: "jump",
+  checkRule: faultOf,
+  checkPlacement: placementFault,
+  against: null,
+} as const;
 
 let folder = "";
 
@@ -18,13 +25,33 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Exit code and printed lines, in which FILE stands for the file. */
-function run(yaml: string): { code: number; lines: string[] } {
-  const file = join(folder, "config.yaml");
+/** Exit code and printed lines, in which FILE stands for the file, and OLD for the one that ran before. */
+function run(yaml: string, before: string | null = null): { code: number; lines: string[] } {
+  const [file, old] = [join(folder, "config.yaml"), join(folder, "before.yaml")];
   writeFileSync(file, yaml);
+  if (before !== null) writeFileSync(old, before);
   const lines: string[] = [];
-  const code = check(file, OPTIONS, (line) => lines.push(line.replaceAll(file, "FILE")));
+  const code = check(file, { ...OPTIONS, against: before === null ? null : old }, (line) =>
+    lines.push(line.replaceAll(file, "FILE").replaceAll(old, "OLD")),
+  );
   return { code, lines };
+}
+
+/** A file with a route of upstreams by their names: "-b" is a tombstone, "c*2" has a weight. */
+function routeOver(names: string, options = "placement: {algorithm: jump}"): string {
+  const list = names.split(" ").map((text) => {
+    const [, removed = "", name = "", weight] = /^(-?)([\w-]+)(?:\*(\d+))?$/.exec(text) ?? [];
+    const state = removed === "" ? "" : ", removed: true";
+    return `{name: "${name}", url: "http://${name}/w"${state}${weight === undefined ? "" : `, weight: ${weight}`}}`;
+  });
+  return `routes: [{name: r, ${options}, upstreams: [${list.join(", ")}]}]`;
+}
+
+/** What is said of the change from one file to another. */
+function change(before: string, now: string): string[] {
+  const { code, lines } = run(now, before);
+  expect(code).toBe(0);
+  return lines.slice(lines.findIndex((line) => line.includes("against OLD")));
 }
 
 function upstreams(count: number): string {
@@ -122,6 +149,216 @@ describe("check of a valid file", () => {
     expect(code).toBe(0);
     expect(lines[0]).toContain("FILE:1:1: warning: a file of the old Go gateway, converted");
     expect(lines.at(-2)).toBe("FILE: valid, a file of the old Go gateway; listens on :8080");
+  });
+});
+
+describe("check of placement", () => {
+  const evenness = "how even this is depends on the series";
+
+  it.each([
+    { name: "jump", options: "algorithm: jump", text: "jump" },
+    { name: "rendezvous", options: "algorithm: rendezvous", text: "rendezvous" },
+    { name: "ring", options: "algorithm: ring, ring: {hash: fnv1a}", text: "ring, 160 points of fnv1a" },
+    { name: "maglev", options: "algorithm: maglev", text: "maglev, a table of 65537" },
+    { name: "multi_probe", options: "algorithm: multi_probe", text: "multi_probe, 21 probes" },
+    {
+      name: "multi_probe of one probe",
+      options: "algorithm: multi_probe, multi_probe: {probes: 1}",
+      text: "multi_probe, 1 probe",
+    },
+  ])("says the algorithm with its options: $name", ({ options, text }) => {
+    const { lines } = run(routeOver("a b", `placement: {${options}}`));
+    expect(lines.at(-1)).toBe(
+      `route r: pairs keys; no tasks; 2 upstreams by all labels (${text}); ${evenness}`,
+    );
+  });
+
+  it("says weights and tombstones", () => {
+    const { lines } = run(routeOver("a*2 -b c -d*3", "placement: {algorithm: ring}"));
+    expect(lines.at(-1)).toBe(
+      "route r: pairs keys; no tasks; 2 upstreams by all labels (ring, 160 points of md5); weights: a 2, d 3; " +
+        `2 of 4 upstreams removed: b, d; ${evenness}`,
+    );
+  });
+
+  it.each([
+    { algorithm: "jump", text: "the fullest has 1.33 times the average, none without tasks" },
+    { algorithm: "balanced", text: "the fullest has 1.02 times the average, none without tasks" },
+    { algorithm: "hashmod", text: "the fullest has 1.02 times the average, none without tasks" },
+  ])("says how even the tasks are: $algorithm", ({ algorithm, text }) => {
+    const names = "a b c d e f g h i j";
+    const { lines } = run(routeOver(names, `tasks: {}, placement: {algorithm: ${algorithm}}`));
+    expect(lines.find((line) => line.startsWith("route r"))).toContain(text);
+  });
+
+  it.each(["ring", "maglev", "rendezvous", "multi_probe"])("says how even the tasks are: %s", (algorithm) => {
+    const { lines } = run(routeOver("a b c", `tasks: {count: 10000}, placement: {algorithm: ${algorithm}}`));
+    expect(lines.at(-1)).toMatch(/the fullest has 1\.\d\d times the average, none without tasks$/);
+  });
+
+  it("counts tasks and live upstreams, not tombstones", () => {
+    const { lines } = run(routeOver("a -b", "tasks: {count: 60}"));
+    expect(lines.at(-1)).toContain(
+      "1 of 2 upstreams removed: b; the fullest has 1.00 times the average, none without tasks",
+    );
+    const { lines: ofTwo } = run(routeOver("a -b c", "tasks: {count: 60}"));
+    expect(ofTwo.at(-1)).toBe(
+      "warning: route r: 30.0 tasks for each upstream spread unevenly; want at least 40, here 80 tasks",
+    );
+  });
+
+  it("warns of fewer than ten tasks for each upstream under balanced", () => {
+    const balanced = (count: number): string | undefined =>
+      run(routeOver("a b c", `tasks: {count: ${count}}, placement: {algorithm: balanced}`)).lines.at(-1);
+    expect(balanced(29)).toBe(
+      "warning: route r: 9.7 tasks for each upstream spread unevenly; want at least 10, here 30 tasks",
+    );
+    expect(balanced(30)).toContain("the fullest has 1.00 times the average");
+  });
+
+  it("warns of upstreams that get much more than others by their names", () => {
+    const rendezvous = (names: string, count: number): string | undefined =>
+      run(routeOver(names, `tasks: {count: ${count}}, placement: {algorithm: rendezvous}`)).lines.at(-1);
+    expect(rendezvous("a b c d e f g h", 16)).toBe(
+      "warning: route r: 16 tasks spread unevenly over these 8 upstreams; want more tasks, or algorithm: balanced, which gives every upstream as many",
+    );
+    expect(rendezvous("a b c d e f g h", 4096)).not.toContain("warning");
+    expect(rendezvous("a*30 b c d e f g h", 4096)).not.toContain("warning");
+  });
+});
+
+describe("check against the file that ran before", () => {
+  it("says that nothing moves", () => {
+    expect(change(routeOver("a b c"), routeOver("a b c"))).toEqual(["route r against OLD: nothing moves"]);
+  });
+
+  it("warns of numbers that change, and says how to write the tombstone", () => {
+    expect(change(routeOver("a b c d"), routeOver("a c d"))).toEqual([
+      expect.stringMatching(
+        /^warning: route r against OLD: taken out b; jump goes by number, and numbers change: c is 1 and was 2, d is 2 and was 3; \d\d\.\d % of its keys move$/,
+      ),
+      "  write behind a in the list, so that those behind it keep their numbers: - {name: b, removed: true}",
+    ]);
+  });
+
+  it("says what else to write: a tombstone at the top, what is new at the end, the old order", () => {
+    const lines = change(routeOver("a null b c d"), routeOver("x d c").replace('"x"', "x:1"));
+    expect(lines.slice(1)).toEqual([
+      '  write behind x:1 in the list, so that those behind it keep their numbers: - {name: "null", removed: true}',
+      "  write behind null in the list, so that those behind it keep their numbers: - {name: b, removed: true}",
+      "  write in this order, as before: c, d",
+    ]);
+    expect(change(routeOver("a b"), routeOver("b")).slice(1)).toEqual([
+      "  write at the top of the list, so that those behind it keep their numbers: - {name: a, removed: true}",
+    ]);
+    expect(change(routeOver("a b"), routeOver("a x b")).slice(1)).toEqual([
+      "  write at the end of the list: x",
+    ]);
+  });
+
+  it("has remedies that are valid, and move less", () => {
+    const before = routeOver("a b c d");
+    const [, remedy = ""] = change(before, routeOver("a c d"));
+    const line = /- (\{.*\})$/.exec(remedy)?.[1] ?? "";
+    const remedied = before.replace(/\{name: "b"[^}]*\}/, line);
+    expect(change(before, remedied)).toEqual([
+      expect.stringMatching(
+        /^route r against OLD: removed b; 2[45]\.\d % of its keys move; only keys of these upstreams do, since no number changes$/,
+      ),
+    ]);
+  });
+
+  it.each(["jump", "hashmod", "balanced"])("warns of numbers under %s", (algorithm) => {
+    const options = `tasks: {}, placement: {algorithm: ${algorithm}}`;
+    const [line] = change(routeOver("a b c", options), routeOver("b c", options));
+    expect(line).toContain(`warning: route r against OLD: taken out a; ${algorithm} goes by number`);
+    expect(line).toMatch(/ % of its tasks move$/);
+  });
+
+  it.each(["ring", "rendezvous", "multi_probe"])(
+    "says that only keys of named upstreams move: %s",
+    (algorithm) => {
+      const options = `placement: {algorithm: ${algorithm}}`;
+      expect(change(routeOver("a b c d", options), routeOver("c a x -d", options))).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^route r against OLD: added x; taken out b; removed d; [\\d.]+ % of its keys move; only keys of these upstreams do, since ${algorithm} goes by name$`,
+          ),
+        ),
+      ]);
+    },
+  );
+
+  it("says that maglev moves a few others", () => {
+    const options = "placement: {algorithm: maglev}";
+    expect(change(routeOver("a b c d", options), routeOver("a c d", options))[0]).toMatch(
+      /only keys of these upstreams, and a few others, do, since maglev goes by name$/,
+    );
+  });
+
+  it("warns that hashmod goes by how many there are", () => {
+    const options = "placement: {algorithm: hashmod}";
+    expect(change(routeOver("a b c", options), routeOver("a b c d", options))).toEqual([
+      "warning: route r against OLD: added d; hashmod goes by how many there are, 4 now and 3 before, where jump moves few; 75.0 % of its keys move",
+    ]);
+  });
+
+  it("tells replaced names, other weights and another algorithm", () => {
+    const [replaced] = change(routeOver("a b"), routeOver("a x"));
+    expect(replaced).toMatch(
+      /^route r against OLD: replaced b by x; (49|50)\.\d % of its keys move; only keys of these upstreams do, since no number changes; one that is only at another url keeps them by keeping its name$/,
+    );
+    const ring = "placement: {algorithm: ring}";
+    expect(change(routeOver("a b", ring), routeOver("a b*3", ring))[0]).toContain("another weight for b");
+    const points = "placement: {algorithm: ring, ring: {points: 16}}";
+    expect(change(routeOver("a b", ring), routeOver("a b", points))[0]).toMatch(
+      /^route r against OLD: other options of ring; [\d.]+ % of its keys move$/,
+    );
+    expect(change(routeOver("a b"), routeOver("b a", ring))).toEqual([
+      expect.stringMatching(/^route r against OLD: ring in the place of jump; \d\d\.\d % of its keys move$/),
+    ]);
+  });
+
+  it("says when keys are made otherwise", () => {
+    const [line] = change(routeOver("a b", "tasks: {count: 100}"), routeOver("a b", "tasks: {count: 200}"));
+    expect(line).toBe("route r against OLD: keys are others than before, so nearly all series move");
+  });
+
+  it("names routes that only one of the files has", () => {
+    const lines = change(routeOver("a b"), routeOver("a b").replace("name: r", "name: s"));
+    expect(lines).toEqual(["route s against OLD: new", "route r against OLD: gone"]);
+  });
+
+  it("says that a file of the old gateway has no tombstones", () => {
+    const old = (urls: string): string =>
+      `router_rules: [{router_name: r, upstreams: {upstream_urls: [${urls}]}}]`;
+    const lines = change(old("http://a/w, http://b/w, http://c/w"), old("http://b/w, http://c/w"));
+    expect(lines.at(-1)).toBe(
+      "  this takes a native file: files of the old Go gateway have no tombstones; see the command convert",
+    );
+  });
+
+  it("is done by the command line's --against", async () => {
+    const [now, before] = [join(folder, "now.yaml"), join(folder, "before.yaml")];
+    writeFileSync(now, routeOver("b"));
+    writeFileSync(before, routeOver("a b"));
+    const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    try {
+      expect(await command(["check", "--config", now, "--against", before])).toBe(0);
+      const printed = write.mock.calls.map(([text]) => text.toString()).join("");
+      expect(printed).toContain(`warning: route r against ${before}: taken out a;`);
+    } finally {
+      write.mockRestore();
+    }
+  });
+
+  it("compares with nothing that is invalid, and exits 1", () => {
+    const { code, lines } = run(routeOver("a b"), "routes: []");
+    expect(code).toBe(1);
+    expect(lines.slice(-2)).toEqual([
+      "OLD:1:9: routes: want at least one of the routes; got an empty list",
+      "OLD: invalid, 1 error; nothing is compared with it",
+    ]);
   });
 });
 

@@ -6,9 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { convert } from "../../src/cli/convert.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { LoadOptions } from "../../src/config/load.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
-const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
+const OPTIONS = { legacyHash: "jump", checkRule: faultOf, checkPlacement: placementFault } as const;
 const FIXTURES = new URL("../fixtures/legacy/", import.meta.url).pathname;
 
 let folder = "";
@@ -32,7 +33,7 @@ function run(file: string, legacyHash: LoadOptions["legacyHash"] = "jump"): Run 
   const errors: string[] = [];
   const code = convert(
     file,
-    { legacyHash, checkRule: faultOf },
+    { legacyHash, checkRule: faultOf, checkPlacement: placementFault },
     (line) => lines.push(line),
     (line) => errors.push(line),
   );
@@ -63,7 +64,9 @@ describe("convert of an old file", () => {
     const native = loadConfig(write(printed), OPTIONS);
     expect(native.problems.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(native.origin).toBe("native");
-    expect(native.config).toEqual(loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf }).config);
+    expect(native.config).toEqual(
+      loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf, checkPlacement: placementFault }).config,
+    );
   });
 
   it("keeps texts that look like something else", () => {

@@ -336,18 +336,45 @@ describe("explain under a configuration with rules", () => {
     },
   );
 
-  it("asks no route behind a final one that selects the series", () => {
-    const config = configOf(`
+  const WITH_FINAL = configOf(`
 routes:
-  - {name: first, final: true, relabel_configs: [{source_labels: [job], regex: a, action: keep}], upstreams: ${upstreams(1)}}
-  - {name: second, relabel_configs: [{target_label: x, replacement: y}], upstreams: ${upstreams(1)}}
+  - {name: others, final: true, relabel_configs: [{source_labels: [job], regex: z, action: keep}], upstreams: ${upstreams(1)}}
+  - name: first
+    final: true
+    relabel_configs:
+      - {source_labels: [job], regex: "a|lost", action: keep}
+      - {source_labels: [job], regex: lost, target_label: __name__, replacement: ""}
+    upstreams: ${upstreams(1)}
+  - {name: second, final: true, relabel_configs: [{target_label: x, replacement: y}], upstreams: ${upstreams(1)}}
+  - {name: third, upstreams: ${upstreams(1)}}
 `);
-    const explained = new Explainer(config);
-    expect(routesOf(explained.explain([["job", "a"]]))[1]).toEqual({ route: "second", selected: false });
-    expect(routesOf(explained.explain([["job", "b"]]))[1]?.labels).toEqual([
-      ["job", "b"],
-      ["x", "y"],
+
+  it.each([
+    { name: "sends on", job: "a" },
+    { name: "then drops for what its rules made of it", job: "lost" },
+  ])("names the final route behind which none is asked for a series that it $name", ({ job }) => {
+    const routes = routesOf(new Explainer(WITH_FINAL).explain(series({ __name__: "up", job })));
+    expect(routes.map(({ final }) => final)).toEqual([undefined, undefined, "first", "first"]);
+    expect(routes.slice(2)).toEqual([
+      { route: "second", selected: false, final: "first" },
+      { route: "third", selected: false, final: "first" },
     ]);
+    const lines = linesOf((print) =>
+      explainText(WITH_FINAL, `up{job="${job}"}`, { tenant: null, json: false }, print),
+    );
+    expect(lines.slice(-4)).toEqual([
+      "  route second",
+      "    not selected: route first is final and kept it",
+      "  route third",
+      "    not selected: route first is final and kept it",
+    ]);
+    expect(lines).toContain("    not selected");
+  });
+
+  it("asks the routes behind a final one that does not select the series", () => {
+    const routes = routesOf(new Explainer(WITH_FINAL).explain(series({ job: "b" })));
+    expect(routes[2]?.labels).toEqual(series({ job: "b", x: "y" }));
+    expect(routes.map(({ final }) => final)).toEqual([undefined, undefined, undefined, "second"]);
   });
 
   it("gives the same as JSON on the command line", () => {

@@ -210,6 +210,12 @@ describe("values of rules in the dialect of VictoriaMetrics", () => {
     { name: "a small number", regex: "1e-7", value: "0.0000001", matches: true },
     { name: "a large number", regex: "1.5e22", value: "15000000000000000000000", matches: true },
     { name: "a number beyond those", regex: "1e400", value: "1e400", matches: true },
+    { name: "infinity below", regex: "-.inf", value: "-Inf", matches: true },
+    { name: "no number", regex: "[a, .NaN]", value: "NaN", matches: true },
+    { name: "no number as it was written", regex: ".nan", value: ".nan", matches: false },
+    { name: "no number with a sign, which is text", regex: "-.nan", value: "-.nan", matches: true },
+    { name: "no number in mixed case, which is text", regex: ".nAn", value: ".nAn", matches: true },
+    { name: "no number in quotes", regex: '".nan"', value: ".nan", matches: true },
     { name: "yes", regex: "yes", value: "true", matches: true },
     { name: "Off", regex: "Off", value: "false", matches: true },
     { name: "a date", regex: "2020-01-01", value: "2020-01-01", matches: true },
@@ -247,6 +253,9 @@ describe("values of rules in the dialect of VictoriaMetrics", () => {
       "- {target_label: a, regex: [a, {b: c}]}",
       "- {action: graphite, match: up, labels: [a]}",
       "- {action: keep_if_equal, source_labels: [a]}",
+      "- {target_label: a, regex: .inf}",
+      "- {target_label: a, if: yes}",
+      "- {target_label: a, if: [up, True]}",
     ].join("\n");
     const { code, errors } = await run(rules, { series: "up", dialect: "victoriametrics" });
     expect(code).toBe(1);
@@ -257,6 +266,24 @@ describe("values of rules in the dialect of VictoriaMetrics", () => {
       "rules.yaml:4:32: [3].regex[1]: rule 4: want text; got a map",
       "rules.yaml:5:41: [4].labels: rule 5: want keys and values; got a list",
       "rules.yaml:6:42: [5].source_labels: rule 6: keep_if_equal wants two source_labels or more",
+      'rules.yaml:7:28: [6].regex: rule 7: want a regular expression of RE2; missing argument to repetition operator: "+"',
+      "rules.yaml:8:25: [7].if: rule 8: want a series selector; got yes, a truth value when it has no quotes",
+      "rules.yaml:9:30: [8].if[1]: rule 9: want a series selector; got True, a truth value when it has no quotes",
+    ]);
+  });
+
+  it("are selectors where they only look like truth values", async () => {
+    const rules = `- {target_label: a, replacement: b, if: ["yes", '{__name__="true"}', tRue]}`;
+    const { lines } = await run(rules, { series: "yes", dialect: "victoriametrics", json: true });
+    expect(lines).toEqual(['{"labels":[["__name__","yes"],["a","b"]]}']);
+  });
+
+  it("that are deeper than recursion can go are errors with their place", async () => {
+    const rules = `- {action: drop, if: "${"(".repeat(20_000)}"}`;
+    const { code, errors } = await run(rules, { series: "up", dialect: "victoriametrics" });
+    expect(code).toBe(1);
+    expect(errors).toEqual([
+      "rules.yaml:1:22: [0].if: rule 1: want a series selector; got the end where a metric name or a { should be",
     ]);
   });
 });
@@ -302,12 +329,20 @@ describe("relabel of a file of series", () => {
 
   it.each([
     { name: "no JSON", line: "{labels}", message: /series\.ndjson:2: not JSON/ },
-    { name: "a name twice", line: '{"labels":[["a","1"],["a","2"]]}', message: /got the label a twice$/ },
-    { name: "no name", line: '{"labels":[["","1"]]}', message: /got a label without a name$/ },
+    {
+      name: "a name twice",
+      line: '{"labels":[["a","1"],["a","2"]]}',
+      message: /series\.ndjson:2: want a label set; got the label a twice$/,
+    },
+    {
+      name: "no name",
+      line: '{"labels":[["","1"]]}',
+      message: /series\.ndjson:2: want a label set; got a label without a name$/,
+    },
     {
       name: "half a character",
       line: '{"labels":[["a","\\ud83d"]]}',
-      message: /label a that is no Unicode text$/,
+      message: /series\.ndjson:2: .*label a that is no Unicode text$/,
     },
   ])("stops at a line with $name", async ({ line, message }) => {
     await expect(run("[]", { input: `{"labels":[]}\n${line}\n` })).rejects.toThrow(message);

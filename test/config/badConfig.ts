@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 export interface BadConfig {
@@ -25,13 +26,21 @@ export function inRoute(...lines: string[]): string {
 /** Declares the tests of a table. */
 export function itTellsAll(table: readonly BadConfig[]): void {
   it.each(table)("tells all of them: $name", ({ yaml, problems }) => {
-    const loaded = parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
+    const loaded = parseConfig(yaml, "f.yaml", {
+      legacyHash: "jump",
+      checkRule: faultOf,
+      checkPlacement: placementFault,
+    });
     expect(loaded.problems.map(formatProblem)).toEqual(problems.map((problem) => `f.yaml:${problem}`));
     expect(loaded.config).toBeNull();
   });
 
   it.each(table)("shows no secret: $name", ({ yaml }) => {
-    const loaded = parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
+    const loaded = parseConfig(yaml, "f.yaml", {
+      legacyHash: "jump",
+      checkRule: faultOf,
+      checkPlacement: placementFault,
+    });
     expect(loaded.problems.map(formatProblem).join("\n")).not.toMatch(/hunter|hüter/);
   });
 }

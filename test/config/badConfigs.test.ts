@@ -7,7 +7,7 @@ const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
 const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, relabel_configs, routes";
 const KNOWN_IN_ROUTE =
-  "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, placement, tenant, upstreams, delivery";
+  "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, upstreams, placement, delivery";
 
 const FILE: readonly BadConfig[] = [
   { name: "an empty file", yaml: "", problems: ["1:1: routes: missing; want a list of routes"] },
@@ -190,13 +190,13 @@ const ROUTES: readonly BadConfig[] = [
     yaml: inRoute(
       "key_format: pair",
       "tasks: {algorithm: ring}",
-      "placement: {algorithm: maglev, missing_key: drop}",
+      "placement: {algorithm: mod, missing_key: drop}",
     ),
     problems: [
       "4:17: routes[0].key_format: want pairs or flat; got pair",
       "5:24: routes[0].tasks.algorithm: want jump or hashmod; got ring",
-      "6:28: routes[0].placement.algorithm: want jump or hashmod; got maglev",
-      "6:49: routes[0].placement.missing_key: want one_place or whole_set; got drop",
+      "6:28: routes[0].placement.algorithm: want jump, balanced, hashmod, ring, maglev, rendezvous or multi_probe; got mod",
+      "6:46: routes[0].placement.missing_key: want one_place or whole_set; got drop",
     ],
   },
   {
@@ -329,7 +329,9 @@ const PLACEMENT: readonly BadConfig[] = [
   {
     name: "options of later versions in placement",
     yaml: inRoute("placement: {replicas: 2}"),
-    problems: ["4:17: routes[0].placement.replicas: unknown key; want one of: key, missing_key, algorithm"],
+    problems: [
+      "4:17: routes[0].placement.replicas: unknown key; want one of: key, missing_key, algorithm, ring, maglev, multi_probe",
+    ],
   },
 ];
 

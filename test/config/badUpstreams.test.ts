@@ -20,7 +20,7 @@ const UPSTREAMS: readonly BadConfig[] = [
     yaml: "routes: [{name: r, upstreams: [{}]}]",
     problems: [
       "1:32: routes[0].upstreams[0].name: missing; want a name for the upstream",
-      "1:32: routes[0].upstreams[0].url: missing; want a url as http://vmagent-0:8429/api/v1/write",
+      "1:32: routes[0].upstreams[0].url: missing; want a url as http://vmagent-0:8429/api/v1/write, or removed: true for one that is gone",
     ],
   },
   {
@@ -96,11 +96,11 @@ const UPSTREAMS: readonly BadConfig[] = [
     problems: [`2:42: routes[0].upstreams[0].url: ${WANT_URL}; got another one`],
   },
   {
-    name: "options of later versions in an upstream",
-    yaml: inUpstream("weight: 2, removed: true"),
+    name: "a key that no upstream has",
+    yaml: inUpstream("wieght: 2, replicas: 3"),
     problems: [
-      "3:7: routes[0].upstreams[0].weight: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config, write_relabel_configs",
-      "3:18: routes[0].upstreams[0].removed: unknown key; want one of: name, url, basic_auth, authorization, headers, tls_config, write_relabel_configs",
+      "3:7: routes[0].upstreams[0].wieght: unknown key; did you mean weight?",
+      "3:18: routes[0].upstreams[0].replicas: unknown key; want one of: name, removed, weight, write_relabel_configs, url, basic_auth, authorization, headers, tls_config",
     ],
   },
 ];
@@ -253,7 +253,7 @@ const TLS: readonly BadConfig[] = [
     yaml: inUpstream("tls_config: {insecure_skip_verify: yes, min_version: TLS1.2, server_name: ''}"),
     problems: [
       "3:42: routes[0].upstreams[0].tls_config.insecure_skip_verify: want true or false; got yes",
-      "3:60: routes[0].upstreams[0].tls_config.min_version: want TLS10 or TLS11 or TLS12 or TLS13; got TLS1.2",
+      "3:60: routes[0].upstreams[0].tls_config.min_version: want TLS10, TLS11, TLS12 or TLS13; got TLS1.2",
       `3:81: routes[0].upstreams[0].tls_config.server_name: want some text; got ""`,
     ],
   },

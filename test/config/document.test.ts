@@ -3,10 +3,15 @@ import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
 import type { LoadedConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 function parse(yaml: string): LoadedConfig {
-  return parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
+  return parseConfig(yaml, "f.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  });
 }
 
 function problemsOf(yaml: string): string[] {
@@ -297,7 +302,11 @@ describe("any text at all", () => {
     fc.assert(
       fc.property(fc.oneof(scribble, tree, fc.string(), fc.string({ unit: "binary" })), (yaml) => {
         for (const legacyHash of ["jump", "hashmod"] as const) {
-          const { config, problems } = parseConfig(yaml, "f.yaml", { legacyHash, checkRule: faultOf });
+          const { config, problems } = parseConfig(yaml, "f.yaml", {
+            legacyHash,
+            checkRule: faultOf,
+            checkPlacement: placementFault,
+          });
           expect(config === null).toBe(problems.some(({ severity }) => severity === "error"));
           for (const { line, column } of problems) expect(Math.min(line, column)).toBeGreaterThanOrEqual(1);
         }

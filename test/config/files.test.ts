@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 const CONFIG = new URL("../../config/", import.meta.url).pathname;
-const OPTIONS = { legacyHash: "jump", checkRule: faultOf } as const;
+const OPTIONS = { legacyHash: "jump", checkRule: faultOf, checkPlacement: placementFault } as const;
 
 let folder = "";
 

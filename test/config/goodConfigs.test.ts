@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Config } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 const UPSTREAMS = `upstreams: [{name: a, url: "http://a/w"}, {name: b, url: "http://b/w"}]`;
@@ -11,6 +12,7 @@ function load(yaml: string, warnings: readonly string[] = []): Config {
   const { config, problems, origin } = parseConfig(yaml, "f.yaml", {
     legacyHash: "jump",
     checkRule: faultOf,
+    checkPlacement: placementFault,
   });
   expect(problems.map(formatProblem)).toEqual(warnings);
   expect(origin).toBe("native");
@@ -238,7 +240,8 @@ describe("tasks and placement", () => {
   });
 
   it("of fewer tasks than upstreams are warned about", () => {
-    const message = "routes[0].upstreams: 2 upstreams for 1 tasks: with key: task at least 1 get nothing";
+    const message =
+      "routes[0].upstreams: 2 upstreams for 1 tasks: with key: task at least 1 get nothing; want more tasks, or fewer upstreams";
     load(`routes: [{name: r, tasks: {count: 1}, ${UPSTREAMS}}]`, [`f.yaml:1:50: warning: ${message}`]);
   });
 });

@@ -2,17 +2,22 @@ import { describe, expect, it } from "vitest";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import type { LoadedConfig, LoadOptions } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 import type { RouteOptions } from "../../src/route/options.ts";
 
 const FIXTURES = new URL("../fixtures/legacy/", import.meta.url).pathname;
 
 function load(name: string, legacyHash: LoadOptions["legacyHash"] = "jump"): LoadedConfig {
-  return loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf });
+  return loadConfig(FIXTURES + name, { legacyHash, checkRule: faultOf, checkPlacement: placementFault });
 }
 
 function parse(yaml: string): LoadedConfig {
-  return parseConfig(yaml, "old.yaml", { legacyHash: "jump", checkRule: faultOf });
+  return parseConfig(yaml, "old.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  });
 }
 
 function problemsOf({ problems }: LoadedConfig): string[] {
@@ -213,7 +218,7 @@ describe("an old file that asks for what this gateway does not do", () => {
       ].join("\n"),
       problems: [
         "4:24: router_rules[0].metric_relabel_configs[0].regx: rule 1: unknown key; did you mean regex?",
-        `5:18: router_rules[0].metric_relabel_configs[1].action: rule 2: want one of ${ACTIONS}; got "keep_metrics", which wants relabel_dialect: victoriametrics`,
+        `5:18: router_rules[0].metric_relabel_configs[1].action: rule 2: want one of ${ACTIONS}; got "keep_metrics", which is vmagent's and wants relabel_dialect: victoriametrics`,
         '6:36: router_rules[0].metric_relabel_configs[2].regex: rule 3: want a regular expression of RE2; invalid or unsupported Perl syntax: "(?="',
         "7:8: router_rules[0].metric_relabel_configs[3]: rule 4: want keys and values; got nothing",
       ],

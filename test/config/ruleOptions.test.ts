@@ -3,6 +3,7 @@ import type { RouteConfig } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import type { RelabelRule } from "../../src/relabel/options.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 import { inRoute, itTellsAll } from "./badConfig.ts";
 import type { BadConfig } from "./badConfig.ts";
@@ -18,7 +19,11 @@ function withRoutes(...routes: readonly (readonly string[])[]): string {
 
 /** The routes of a text without errors that has the given warnings, written without the file's name. */
 function load(yaml: string, warnings: readonly string[] = []): readonly RouteConfig[] {
-  const { config, problems } = parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
+  const { config, problems } = parseConfig(yaml, "f.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  });
   expect(problems.map(formatProblem)).toEqual(warnings.map((warning) => `f.yaml:${warning}`));
   if (config === null) throw new Error("no config");
   return config.routes;
@@ -36,7 +41,11 @@ const DROP_DEBUG_TEXT = "{action: drop, source_labels: [__name__], regex: debug_
 describe("relabel rules", () => {
   it("before all routes are in the prometheus dialect", () => {
     const yaml = `relabel_configs: [${DROP_DEBUG_TEXT}]\n${withRoutes(["relabel_dialect: victoriametrics"])}`;
-    const { config, problems } = parseConfig(yaml, "f.yaml", { legacyHash: "jump", checkRule: faultOf });
+    const { config, problems } = parseConfig(yaml, "f.yaml", {
+      legacyHash: "jump",
+      checkRule: faultOf,
+      checkPlacement: placementFault,
+    });
     expect(problems).toEqual([]);
     expect(config?.relabel).toMatchObject({ dialect: "prometheus", rules: [DROP_DEBUG] });
     expect(config?.routes[0]?.route.relabel).toEqual({ dialect: "victoriametrics", rules: [] });
@@ -193,6 +202,8 @@ describe("a tenant", () => {
 const ACTIONS =
   "replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase, uppercase";
 
+const NOT_GLOBALLY = "which is vmagent's, while rules before all routes are Prometheus'";
+
 const RULES: readonly BadConfig[] = [
   {
     name: "rules that are no list",
@@ -246,15 +257,37 @@ const RULES: readonly BadConfig[] = [
     ],
   },
   {
-    name: "a dialect that nobody speaks",
-    yaml: inRoute("relabel_dialect: vm"),
-    problems: ["4:22: routes[0].relabel_dialect: want prometheus or victoriametrics; got vm"],
+    name: "a dialect that nobody speaks, alone: in which the rules are meant is not known",
+    yaml: [
+      "routes:",
+      "  - name: r",
+      "    relabel_dialect: vm",
+      "    relabel_configs: [{action: keep_metrics, regex: a}, {target_label: x, nonsense: 1}]",
+      '    upstreams: [{name: a, url: "http://a/w", write_relabel_configs: [{target_label: x, if: up}]},',
+      "      {name: b, removed: true}]",
+    ].join("\n"),
+    problems: ["3:22: routes[0].relabel_dialect: want prometheus or victoriametrics; got vm"],
   },
   {
     name: "what only vmagent knows, in the default dialect",
     yaml: inRoute("relabel_configs: [{action: keep_metrics, regex: a}]"),
     problems: [
-      `4:32: routes[0].relabel_configs[0].action: rule 1: want one of ${ACTIONS}; got "keep_metrics", which wants relabel_dialect: victoriametrics`,
+      `4:32: routes[0].relabel_configs[0].action: rule 1: want one of ${ACTIONS}; got "keep_metrics", which is vmagent's and wants relabel_dialect: victoriametrics`,
+    ],
+  },
+  {
+    name: "what only vmagent knows, before all routes",
+    yaml: [
+      "relabel_configs:",
+      "  - {action: keep_metrics, regex: a}",
+      "  - {target_label: x, if: up}",
+      "  - {target_label: x, regex: [a]}",
+      inRoute("relabel_dialect: victoriametrics"),
+    ].join("\n"),
+    problems: [
+      `2:14: relabel_configs[0].action: rule 1: want one of ${ACTIONS}; got "keep_metrics", ${NOT_GLOBALLY}`,
+      `3:27: relabel_configs[1].if: rule 2: Prometheus knows no if, ${NOT_GLOBALLY}`,
+      `4:30: relabel_configs[2].regex: rule 3: want text; got a list, ${NOT_GLOBALLY}`,
     ],
   },
   {

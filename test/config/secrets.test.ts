@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import type { LoadedConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
 const FIXTURES = new URL("../fixtures/config/", import.meta.url);
@@ -29,7 +30,11 @@ function write(name: string, content: string | Uint8Array): void {
 /** Loads a file in the folder with one upstream that has the options. */
 function load(options: string): LoadedConfig {
   write("config.yaml", `routes: [{name: r, upstreams: [{name: a, url: https://a/w, ${options}}]}]`);
-  return loadConfig(join(folder, "config.yaml"), { legacyHash: "jump", checkRule: faultOf });
+  return loadConfig(join(folder, "config.yaml"), {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  });
 }
 
 function problemsOf(options: string): string[] {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseConfig } from "../../src/config/load.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 import { describeWithPeers } from "../peers/peers.ts";
 import { freePort } from "../peers/program.ts";
@@ -30,8 +31,11 @@ interface AggregationRule {
 /** The route of the gateway's manifests. */
 function gatewayRoute(): { taskLabel: string | undefined; upstreams: { name: string; url: string }[] } {
   const text = renderOurselves(GATEWAY_FOLDER).get("ConfigMap").data["config.yaml"] ?? "";
-  const route = parseConfig(text, "config.yaml", { legacyHash: "jump", checkRule: faultOf }).config
-    ?.routes[0];
+  const route = parseConfig(text, "config.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  }).config?.routes[0];
   return {
     taskLabel: route?.route.tasks?.label,
     upstreams: (route?.upstreams ?? []).map(({ name, url }) => ({ name, url: url.href })),

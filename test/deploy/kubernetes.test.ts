@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseConfig } from "../../src/config/load.ts";
 import { WRITE_PATHS } from "../../src/receive/server.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 import { VERSION } from "../../src/version.ts";
 import { freePort, type Program } from "../peers/program.ts";
@@ -60,7 +61,7 @@ describe.each(renderers())("manifests of the gateway, rendered $name", ({ render
     const { config, problems } = parseConfig(
       manifests.get("ConfigMap").data[CONFIG_FILE] ?? "",
       CONFIG_FILE,
-      { legacyHash: "jump", checkRule: faultOf },
+      { legacyHash: "jump", checkRule: faultOf, checkPlacement: placementFault },
     );
     expect(problems).toEqual([]);
     expect(config?.listen).toEqual({ host: "", port: portNumber(container, "http") });
@@ -81,7 +82,11 @@ describe.each(renderers())("manifests of the gateway, rendered $name", ({ render
   });
 
   it("leave the gateway more time to end than it takes", () => {
-    const { config } = parseConfig(configText, CONFIG_FILE, { legacyHash: "jump", checkRule: faultOf });
+    const { config } = parseConfig(configText, CONFIG_FILE, {
+      legacyHash: "jump",
+      checkRule: faultOf,
+      checkPlacement: placementFault,
+    });
     const graceMs = config?.shutdown.graceMs ?? NaN;
     expect((pod.spec.terminationGracePeriodSeconds ?? 0) * 1000).toBeGreaterThanOrEqual(graceMs + 10_000);
   });

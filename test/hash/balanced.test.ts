@@ -27,7 +27,7 @@ describe("balanced tables of 1 to 1024 tasks on 1 to 64 slots", () => {
   it("give every slot as many tasks as every other, one more or less, and move the new slot's share and no more", () => {
     const wrong: string[] = [];
     for (let tasks = 1; tasks <= MAX_TASKS; tasks++) {
-      let before = new Uint32Array(tasks);
+      let before: Uint32Array = new Uint32Array(tasks);
       for (let slots = 1; slots <= MAX_SLOTS; slots++) {
         const after = balancedTable(tasks, slots);
         const right = slots === 1 ? after.every((slot) => slot === 0) : isAsItMustBe(before, after, slots);

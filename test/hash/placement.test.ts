@@ -44,12 +44,6 @@ describe.each(METHODS)("placement by $name", ({ method }) => {
     );
   });
 
-  it("takes a key as a signed and as an unsigned number", () => {
-    if (method.algorithm === "balanced") return;
-    const { place } = buildPlacement(method, numbered(7));
-    expect(hashedKeys(1000).filter((key) => place(key | 0) !== place(key))).toEqual([]);
-  });
-
   it("cannot be changed after it is built", () => {
     const placement = buildPlacement(method, numbered(3));
     expect(Object.isFrozen(placement)).toBe(true);
@@ -61,13 +55,20 @@ describe.each(METHODS)("placement by $name", ({ method }) => {
     const picked = new Int32Array(3);
     const look = (): number => {
       const before = process.memoryUsage().heapUsed;
-      for (let key = 0; key < 100_000; key++) placement.placeReplicas(key % 512, picked);
+      for (let key = 0; key < 50_000; key++) placement.placeReplicas(key % 512, picked);
       return process.memoryUsage().heapUsed - before;
     };
     look();
-    // One number on the heap in each lookup would be 1.6 MB. Others in this process allocate now and then.
+    // One number on the heap in each lookup would be 0.8 MB. Others in this process allocate now and then.
     const grown = Array.from({ length: 7 }, look).sort((a, b) => a - b);
-    expect(grown[3]).toBeLessThan(400_000);
+    expect(grown[3]).toBeLessThan(200_000);
+  });
+});
+
+describe.each(METHODS.filter(({ name }) => name !== "balanced"))("placement by $name", ({ method }) => {
+  it("takes a key as a signed and as an unsigned number", () => {
+    const { place } = buildPlacement(method, numbered(7));
+    expect(hashedKeys(1000).filter((key) => place(key | 0) !== place(key))).toEqual([]);
   });
 });
 
@@ -158,13 +159,14 @@ describe("keys that are consecutive task numbers", () => {
   });
 });
 
-describe("max/avg of 1,000,000 keys on 100 slots", () => {
-  const keys = hashedKeys(1_000_000);
+describe("max/avg of 400,000 keys on 100 slots", () => {
+  // Of random places for so many keys, the fullest slot has 1.04 times its share.
+  const keys = hashedKeys(400_000);
 
   it.each<{ name: string; method: PlacementMethod; atMost: number }>([
-    { name: "jump", method: { algorithm: "jump" }, atMost: 1.03 },
-    { name: "maglev", method: { algorithm: "maglev", table: 65537 }, atMost: 1.03 },
-    { name: "rendezvous", method: { algorithm: "rendezvous" }, atMost: 1.03 },
+    { name: "jump", method: { algorithm: "jump" }, atMost: 1.06 },
+    { name: "maglev", method: { algorithm: "maglev", table: 65537 }, atMost: 1.06 },
+    { name: "rendezvous", method: { algorithm: "rendezvous" }, atMost: 1.06 },
     {
       name: "a ring of 1000 md5 points a slot",
       method: { algorithm: "ring", hash: "md5", points: 1000 },
@@ -179,6 +181,31 @@ describe("max/avg of 1,000,000 keys on 100 slots", () => {
       counts[slot] = (counts[slot] ?? 0) + 1;
     }
     expect(Math.max(...counts) / (keys.length / 100)).toBeLessThanOrEqual(atMost);
+  });
+});
+
+describe("the replicas of twelve tasks on ten slots, one of them a tombstone", () => {
+  const EXPECTED: Readonly<Record<string, string>> = {
+    hashmod: "0+8 7+5 5+7 1+3 8+0 5+2 2+7 9+2 6+8 3+5 0+5 7+3",
+    jump: "0+8 5+8 5+7 3+9 0+9 5+2 2+7 5+2 5+8 8+5 7+5 7+3",
+    balanced: "8+3 6+5 2+5 1+3 7+0 5+2 0+2 7+2 3+8 7+5 8+5 9+3",
+    "ring of md5": "6+8 1+5 5+7 7+3 9+0 7+2 2+7 3+2 5+8 0+5 1+5 8+3",
+    "ring of fnv1a": "2+8 6+5 3+5 2+3 9+0 5+2 1+2 0+2 0+8 6+5 7+5 2+3",
+    rendezvous: "8+3 5+8 5+7 3+9 0+9 2+8 2+7 2+6 8+6 5+8 5+9 3+0",
+    maglev: "3+8 5+8 8+5 8+3 6+0 9+2 7+2 2+6 3+8 3+5 5+9 2+3",
+    multi_probe: "0+8 6+5 0+5 0+3 3+0 3+2 3+2 2+6 8+6 3+5 5+9 7+3",
+  };
+
+  // Another answer would move the series of running gateways at an upgrade.
+  it.each(METHODS)("stay what they were under $name", ({ name, method }) => {
+    const slots = numbered(10).map((slot, index) => ({ ...slot, removed: index === 4 }));
+    const { placeReplicas } = buildPlacement(method, slots, 2);
+    const picked = new Int32Array(2);
+    const tasks = Array.from({ length: 12 }, (_, index) => {
+      placeReplicas(37 * index, picked);
+      return picked.join("+");
+    });
+    expect(tasks.join(" ")).toBe(EXPECTED[name]);
   });
 });
 
@@ -308,6 +335,14 @@ describe("a placement that cannot be", () => {
       code: "PLACEMENT_NO_TASKS",
       slot: null,
       message: /key: task, or use jump/,
+    },
+    {
+      name: "balanced with more tasks than a table is made for",
+      method: { algorithm: "balanced", tasks: 1_000_001 },
+      slots: numbered(3),
+      code: "PLACEMENT_TASKS",
+      slot: null,
+      message: /want at most 1000000, or jump/,
     },
   ])("is refused with what to do instead: $name", ({ method, slots, replicas, code, slot, message }) => {
     let refusal: unknown;

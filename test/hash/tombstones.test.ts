@@ -134,17 +134,21 @@ describe.each(METHODS)("replicas under $name", ({ method, weighted }) => {
       { numRuns: 20 },
     );
   });
-
-  it("change by one at most when a slot is added at the end", () => {
-    if (method.algorithm === "hashmod" || method.algorithm === "maglev") return;
-    const slots = slotsWithout(new Set([1]), weighted);
-    const before = replicasOf(method, slots.slice(0, -1), 3);
-    const after = replicasOf(method, slots, 3);
-    const wrong = before.filter((picked, index) => {
-      const now = after[index] ?? [];
-      const kept = picked.filter((slot) => now.includes(slot)).length;
-      return kept < 2 || (kept === 2 && !now.includes(SLOTS - 1));
-    });
-    expect(wrong).toEqual([]);
-  });
 });
+
+describe.each(METHODS.filter(({ name }) => name !== "hashmod" && name !== "maglev"))(
+  "replicas under $name",
+  ({ method, weighted }) => {
+    it("change by one at most when a slot is added at the end", () => {
+      const slots = slotsWithout(new Set([1]), weighted);
+      const before = replicasOf(method, slots.slice(0, -1), 3);
+      const after = replicasOf(method, slots, 3);
+      const wrong = before.filter((picked, index) => {
+        const now = after[index] ?? [];
+        const kept = picked.filter((slot) => now.includes(slot)).length;
+        return kept < 2 || (kept === 2 && !now.includes(SLOTS - 1));
+      });
+      expect(wrong).toEqual([]);
+    });
+  },
+);

@@ -26,6 +26,26 @@ function countPlaced(method: PlacementMethod, list: readonly NamedSlot[], keys: 
   return counts;
 }
 
+describe("tables that Envoy's tests publish for weighted hosts (maglev_lb_test.cc)", () => {
+  const hosts = ["127.0.0.1:90", "127.0.0.1:91"];
+
+  it.each([
+    {
+      name: "Weighted",
+      weights: [1, 2],
+      table: [1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1],
+    },
+    {
+      name: "LocalityWeightedDifferentLocalityWeights",
+      weights: [8, 2],
+      table: [1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0],
+    },
+  ])("are filled as published: $name", ({ weights, table }) => {
+    const weighted = hosts.map((name, index) => ({ name, weight: weights[index] ?? NaN }));
+    expect([...maglevTable(weighted, table.length)]).toEqual(table);
+  });
+});
+
 describe("slots of different weights", () => {
   const keys = hashedKeys(200_000);
   // 99.9 % of samples of five degrees of freedom are below.

@@ -70,10 +70,13 @@ export const RULED_ROUTES: readonly RouteOptions[] = [
   }),
 ];
 
-const REGISTRY = new Tenants(RULED_ROUTES.map(({ tenant }) => tenant));
+const REGISTRY = new Tenants(
+  RULED_ROUTES.map(({ tenant }) => tenant),
+  1024,
+);
 /** Of requests that name these tenants, one of them again, and of one that names none. */
 export const NAMED_TENANTS = ["acme", "größe", "acme", undefined].map((name) =>
-  REGISTRY.of(() => (name === undefined ? name : Buffer.from(name).toString("latin1"))),
+  REGISTRY.of(() => (name === undefined ? [] : [Buffer.from(name).toString("latin1")])),
 );
 /** These, and one of them again in the context whose decisions are not kept. */
 export const SEVERAL_TENANTS: readonly RequestTenants[] = [

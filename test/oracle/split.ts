@@ -144,7 +144,7 @@ class RequestParts implements RequestVisitor {
     routes.forEach((ofRoute, route) => {
       this.#offer(route, ofRoute, series);
     });
-    if (decision.kind === "dropped") this.#count({ kind: "unrouted", reason: "relabel_configs" }, series);
+    if (decision.kind === "dropped") this.#count({ kind: "unrouted", reason: decision.reason }, series);
     else if (routes.every(({ kind }) => kind === "not_selected")) {
       this.#count({ kind: "unrouted", reason: "no_route" }, series);
     }

@@ -286,6 +286,12 @@ describe("a pattern that is plain enough for JavaScript's engine", () => {
     expect(plainRegex(source, "[^]")).toBeNull();
   });
 
+  it("is a short one, since JavaScript refuses some long ones when they are asked", () => {
+    const long = `(?:${"[a]".repeat(100_000)}+)`;
+    expect(plainRegex(long, "[^]")).toBeNull();
+    expect(compileWithEngine(long).find("a")).toBeNull();
+  });
+
   it("is asked for short texts only, where backtracking has no time to get long", () => {
     const pattern = compileWithEngine("(.*)a(.*)b");
     expect(plainRegex("(.*)a(.*)b", "[^]")).not.toBeNull();

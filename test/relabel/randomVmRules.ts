@@ -101,6 +101,10 @@ const FLAWED_REGEXES: readonly [FieldValue, ...FieldValue[]] = [
     "[1.0, 010, yes, null]",
     "[~]",
     "2001-01-01",
+    ".inf",
+    "-.Inf",
+    ".NaN",
+    "[a, .nan]",
   ].map((text) => new Plain(text)),
 ];
 
@@ -110,7 +114,20 @@ function flawedSelector(random: Random, sets: readonly Labels[]): FieldValue {
   const at = random.below(selector.length + 1);
   switch (random.below(5)) {
     case 0:
-      return new Plain(random.pick(["null", "[]", "[null]", "1", "up", "{}", "[up, [m]]", "{a: b}", "['']"]));
+      return new Plain(
+        random.pick([
+          "null",
+          "[]",
+          "[null]",
+          "1",
+          "up",
+          "{}",
+          "[up, [m]]",
+          ...TRUTH_VALUES,
+          "{a: b}",
+          "['']",
+        ]),
+      );
     case 1:
       return selector.slice(0, at) + selector.slice(at + 1);
     case 2:
@@ -120,6 +137,7 @@ function flawedSelector(random: Random, sets: readonly Labels[]): FieldValue {
   }
 }
 
+const TRUTH_VALUES = ["yes", "Off", "true", "y", "[up, no]", "['yes']", "tRue"] as const;
 const STRAY: readonly [string, ...string[]] = [
   ...([" or ", "or", "=~", "!=", "@", "offset", "+", "{{", "é", '"m"', " "] as const),
   ...Array.from("{}()[],=!~\"'`\\a1#\n:."),

@@ -82,6 +82,30 @@ describe("a selector, as vmagent reads it", () => {
   });
 });
 
+describe("parentheses that are more than recursion could take", () => {
+  const many = 100_000;
+
+  it("are read, as vmagent does", () => {
+    expect(parseCondition([`${"(".repeat(many)}m${")".repeat(many)}`])(SERIES)).toBe(true);
+  });
+
+  it.each([
+    {
+      name: "one is open",
+      selector: `${"(".repeat(many)}m${")".repeat(many - 1)}`,
+      reason: "got the end where a )",
+    },
+    {
+      name: "one is too many",
+      selector: `${"(".repeat(many)}m${")".repeat(many + 1)}`,
+      reason: "got ) where the end",
+    },
+    { name: "they are all there is", selector: "(".repeat(many), reason: "got the end where a metric name" },
+  ])("are refused with a reason: $name", ({ selector, reason }) => {
+    expect(() => parseCondition([selector])).toThrow(reason);
+  });
+});
+
 describe("several selectors", () => {
   it("match when one does", () => {
     expect(parseCondition(["n", "m"])(SERIES)).toBe(true);

@@ -5,7 +5,8 @@ import type { RouteOptions, SlotOptions } from "../../src/route/options.ts";
 import { compilePlacer } from "../../src/route/place.ts";
 import { decisionOf, type Outcome, outcomeOf, type Pairs, placedOf, type Setting } from "./decided.ts";
 import { EXAMPLE_TASKS, exampleRoute, slotsOf, spansOf, TASK_LABEL } from "./exampleRoute.ts";
-import { copy, drop, keep, labelDrop, labelKeep, labelMap, rulesOf, set } from "./rules.ts";
+import { copy, drop, join, keep, labelDrop, labelKeep, labelMap, rulesOf, set } from "./rules.ts";
+import { ruleOf } from "../relabel/rule.ts";
 
 const UP: Pairs = [
   ["__name__", "up"],
@@ -73,7 +74,8 @@ describe("checks at the door", () => {
 
 describe("global rules", () => {
   it("drop a series before any route has it", () => {
-    expect(outcomeOf(UP, { globalRules: [drop("job", "node")], routes: [PLAIN, {}] })).toBe("dropped");
+    const outcome = outcomeOf(UP, { globalRules: [drop("job", "node")], routes: [PLAIN, {}] });
+    expect(outcome).toBe("dropped: relabel_configs");
   });
 
   it("change what all routes see", () => {
@@ -208,6 +210,30 @@ describe("the tenant's label", () => {
     const place = compilePlacer(exampleRoute());
     expect(placedOf(UP, setting)).toEqual(place(spansOf([...UP, ["tenant", "acme"]])));
     expect(placedOf(UP, { routes: [{ tenant: TENANT }] })).toEqual(place(spansOf(UP)));
+  });
+});
+
+describe("rules that make values grow without end", () => {
+  /** Each makes the value four times as long; a value of 100 bytes would have 26 million in the end, and the last one hides it. */
+  const growing = [
+    ...Array.from({ length: 9 }, () => join("a", "a", "a", "a")),
+    ruleOf({ action: "labeldrop", regex: "a" }),
+  ];
+  const labels: Pairs = [...UP, ["a", "x".repeat(100)]];
+  const limits = { maxLabelValueBytes: 1000 };
+
+  it("have the series dropped where the limit is far behind, whatever later rules would do", () => {
+    const last = { ...PLAIN, upstreams: [{ name: "only", writeRelabel: rulesOf(...growing) }] };
+    const routes = [route({ relabel: rulesOf(...growing) }), last, PLAIN];
+    const gone = "dropped: label_value_too_long";
+    expect(outcomeOf(labels, { routes, limits })).toEqual([gone, gone, labels]);
+    expect(outcomeOf(labels, { routes, limits, globalRules: growing })).toBe(gone);
+  });
+
+  it("may make a longer one on the way than may leave", () => {
+    const [once = set("a", "")] = growing;
+    const relabel = rulesOf(once, once, ruleOf({ action: "labeldrop", regex: "a" }));
+    expect(outcomeOf(labels, { routes: [route({ relabel })], limits })).toEqual([UP]);
   });
 });
 

@@ -28,7 +28,7 @@ export interface Setting {
 /** What a route does: "not_selected", "dropped: reason", or labels that leave. */
 export type RouteOutcome = string | Pairs;
 
-/** What becomes of a series: "refused: reason", "dropped", or what each route does. */
+/** What becomes of a series: "refused: reason", "dropped: reason", or what each route does. */
 export type Outcome = string | readonly RouteOutcome[];
 
 export function tenantOf(text: string): Tenant {
@@ -43,7 +43,7 @@ export function outcomeOf(labels: Pairs, setting: Setting): Outcome {
   const scan = scanOfOne(seriesOf(labels));
   const decision = decide(scan, setting);
   if (decision.kind === "refused") return `refused: ${decision.reason}`;
-  if (decision.kind === "dropped") return "dropped";
+  if (decision.kind === "dropped") return `dropped: ${decision.reason}`;
   return decision.routes.map((each): RouteOutcome => {
     if (each.kind === "not_selected") return each.kind;
     if (each.kind === "dropped") return `dropped: ${each.reason}`;

@@ -81,7 +81,7 @@ describe("what is done with a series", () => {
   });
 
   it("is to be counted when a global rule drops it, and for every route as not selected", () => {
-    expect(told(DESTINATIONS.effects({ kind: "dropped" }))).toEqual({
+    expect(told(DESTINATIONS.effects({ kind: "dropped", reason: "relabel_configs" }))).toEqual({
       sent: [],
       counted: [
         { kind: "unrouted", reason: "relabel_configs" },

@@ -576,9 +576,12 @@ describe("requests of several tenants", () => {
       routes.map((route) => ({ route, limits: ROOMY })),
       shape,
     );
-  const registry = new Tenants(routes.map((route) => route.tenant));
-  const acme = registry.of(() => "acme");
-  const other = registry.of(() => "other");
+  const registry = new Tenants(
+    routes.map((route) => route.tenant),
+    1024,
+  );
+  const acme = registry.of(() => ["acme"]);
+  const other = registry.of(() => ["other"]);
   const none = registry.of(() => undefined);
   const alone = (tenants: RequestTenants): string => comparable(routePlain(build(), plain, tenants));
 
@@ -804,6 +807,28 @@ describe("a router whose steps are due to end", () => {
         plain,
       ).pauses,
     ).toBeGreaterThan(30);
+  });
+
+  it("goes on with a decision of many rules in the steps that follow, while other requests are routed", () => {
+    const rules = Array.from({ length: 100 }, (_, index) => set("a", String(index)));
+    const route = exampleRoute({ relabel: rulesOf(...rules) });
+    const ofRules = (isDue: () => boolean): Router =>
+      routerOf([{ route, limits: { maxItems: 20, maxPlainBytes: MIB } }], { isDue });
+    const plain = Buffer.concat([entry, seriesOf([["b", "1"]]), refused, seriesOf([["b", "2"]])]);
+    const other = seriesOf([["c", "1"]]);
+    const router = ofRules(() => true);
+    const steps = router.route([compress(new Uint8Array(plain))], NO_TENANTS);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) {
+      pauses += 1;
+      // It takes the engine's memory, and the second of the series is decided there too.
+      if (pauses % 50 === 10) routePlain(router, other);
+      if (pauses === 120) routePlain(router, seriesOf([["b", "2"]]));
+    }
+    expect(pauses).toBeGreaterThan(100);
+    expect(comparable(withBodies(step.value))).toBe(comparable(routePlain(ofRules(never), plain)));
+    expect(routeCounting(router, seriesOf([["b", "1"]])).pauses).toBe(0);
   });
 
   it("names the first refused series, each once", () => {

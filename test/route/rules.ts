@@ -26,6 +26,11 @@ export function copy(from: string, to: string): RelabelRule {
   return ruleOf({ action: "replace", sourceLabels: [from], targetLabel: to });
 }
 
+/** Sets a label to values of others, one behind another. */
+export function join(to: string, ...from: readonly string[]): RelabelRule {
+  return ruleOf({ action: "replace", sourceLabels: from, separator: "", targetLabel: to });
+}
+
 export function labelDrop(regex: string): RelabelRule {
   return ruleOf({ action: "labeldrop", regex });
 }

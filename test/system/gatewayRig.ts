@@ -4,6 +4,7 @@ import type { Config } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { Gateway } from "../../src/gateway.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 import { Metrics } from "../peers/metrics.ts";
 import { Receiver } from "./receiver.ts";
@@ -22,7 +23,11 @@ export const WRITE_HEADERS = {
 
 /** Reads a native configuration that must be valid. */
 export function configOf(text: string): Config {
-  const { config, problems } = parseConfig(text, "test.yaml", { legacyHash: "jump", checkRule: faultOf });
+  const { config, problems } = parseConfig(text, "test.yaml", {
+    legacyHash: "jump",
+    checkRule: faultOf,
+    checkPlacement: placementFault,
+  });
   if (config === null) throw new Error(problems.map(formatProblem).join("\n"));
   return config;
 }

@@ -1,0 +1,143 @@
+/** What `check` says of a route. */
+import type { KeyRule } from "../hash/keyRule.ts";
+import type { PlacementMethod } from "../hash/placement.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
+import { taskBalance } from "../route/balance.ts";
+import type { RouteOptions, TaskOptions, TenantOptions } from "../route/options.ts";
+import { shortened } from "./shortened.ts";
+
+/**
+ * Fewer tasks than this for each upstream spread too unevenly: under jump some upstreams get half as much again; under
+ * balanced one task more or less counts for too much.
+ */
+const ENOUGH_TASKS = { jump: 40, balanced: 10 } as const;
+
+/** Under other algorithms names decide, so it is the outcome that is too uneven. */
+const UNEVEN = 1.5;
+
+/** Placing more tasks one by one would take seconds; so many spread evenly anyway. */
+const MAX_TASKS_COUNTED = 1_000_000;
+
+/** In one line: which series it takes, how it keys and places them, and how even that is. */
+export function routeText(route: RouteOptions): string {
+  const { tasks, keyFormat } = route;
+  const stage1 = tasks === null ? "no tasks" : describeTasks(tasks);
+  const parts = [
+    ...describeSelection(route),
+    `${keyFormat} keys`,
+    stage1,
+    ...describeSlots(route),
+    describeBalance(route),
+  ];
+  return parts.join("; ");
+}
+
+function describeSlots({ placement, upstreams }: RouteOptions): string[] {
+  const live = countLive(upstreams);
+  const key = placement.key.kind === "task" ? "the task" : describeKey(placement.key);
+  const removed = upstreams.filter((slot) => slot.removed === true).map(({ name }) => name);
+  const weights = upstreams.flatMap(({ name, weight }) =>
+    weight === undefined ? [] : [`${name} ${weight}`],
+  );
+  return [
+    `${live} ${live === 1 ? "upstream" : "upstreams"} by ${key} (${describeMethod(placement)})`,
+    ...(weights.length > 0 ? [`weights: ${shortened(weights)}`] : []),
+    ...(removed.length > 0
+      ? [`${removed.length} of ${upstreams.length} upstreams removed: ${shortened(removed)}`]
+      : []),
+  ];
+}
+
+function countLive(upstreams: RouteOptions["upstreams"]): number {
+  return upstreams.filter(({ removed }) => removed !== true).length;
+}
+
+function describeMethod(method: PlacementMethod): string {
+  switch (method.algorithm) {
+    case "ring":
+      return `ring, ${method.points} points of ${method.hash}`;
+    case "maglev":
+      return `maglev, a table of ${method.table}`;
+    case "multi_probe":
+      return `multi_probe, ${method.probes} ${method.probes === 1 ? "probe" : "probes"}`;
+    case "jump":
+    case "hashmod":
+    case "balanced":
+    case "rendezvous":
+      return method.algorithm;
+  }
+}
+
+/** What a route does besides hashing; nothing for one that takes all series as they come. */
+function describeSelection({ relabel, final, tenant, upstreams }: RouteOptions): string[] {
+  const writing = upstreams
+    .filter(({ writeRelabel }) => writeRelabel.rules.length > 0)
+    .map(({ name, writeRelabel }) => `${writeRelabel.rules.length} for ${name}`);
+  return [
+    relabel.rules.length > 0 ? rulesText(relabel) : null,
+    final ? "final" : null,
+    describeTenant(tenant),
+    writing.length > 0 ? `write rules: ${shortened(writing)}` : null,
+  ].filter((part) => part !== null);
+}
+
+export function rulesText({ rules, dialect }: RelabelRuleList): string {
+  return `${rules.length} relabel ${rules.length === 1 ? "rule" : "rules"} (${dialect})`;
+}
+
+function describeTenant({ header, label, pass }: TenantOptions): string | null {
+  const uses = [label === null ? [] : [`in label ${label}`], pass ? ["passed to upstreams"] : []].flat();
+  return uses.length === 0 ? null : `tenant of header ${header} ${uses.join(" and ")}`;
+}
+
+function describeTasks({ count, label, algorithm, key }: TaskOptions): string {
+  return `${count} ${count === 1 ? "task" : "tasks"} in label ${label} by ${describeKey(key)} (${algorithm})`;
+}
+
+function describeKey(key: KeyRule): string {
+  switch (key.kind) {
+    case "all":
+      return "all labels";
+    case "by":
+      return `labels ${key.names.join(", ")}`;
+    case "without":
+      return `all labels without ${key.names.join(", ")}`;
+  }
+}
+
+function describeBalance(route: RouteOptions): string {
+  const { tasks, placement, upstreams } = route;
+  if (tasks === null || placement.key.kind !== "task") return "how even this is depends on the series";
+  if (tasks.count > MAX_TASKS_COUNTED) return `balance not counted, more than ${MAX_TASKS_COUNTED} tasks`;
+  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, upstreams);
+  const empty = emptySlots.map((slot) => upstreams[slot]?.name ?? "");
+  const withoutTasks =
+    empty.length === 0 ? "none without tasks" : `${empty.length} without tasks: ${shortened(empty)}`;
+  return `the fullest has ${maxOverAverage.toFixed(2)} times the average, ${withoutTasks}`;
+}
+
+/** Why tasks spread too unevenly, and what to do; null where they do not, or where that depends on the series. */
+export function unevenText({ tasks, placement, upstreams }: RouteOptions): string | null {
+  if (tasks === null || placement.key.kind !== "task") return null;
+  const live = countLive(upstreams);
+  if (live === 1) return null;
+  const { algorithm } = placement;
+  if (algorithm === "jump" || algorithm === "balanced") {
+    const share = tasks.count / live;
+    const least = ENOUGH_TASKS[algorithm];
+    if (share >= least) return null;
+    return (
+      `${share.toFixed(1)} tasks for each upstream spread unevenly; ` +
+      `want at least ${least}, here ${least * live} tasks`
+    );
+  }
+  // Fewer tasks than upstreams are warned about already, and who gives weights wants it uneven.
+  const isWeighted = upstreams.some(({ weight }) => weight !== undefined);
+  if (tasks.count < live || tasks.count > MAX_TASKS_COUNTED || isWeighted) return null;
+  const { maxOverAverage } = taskBalance(tasks.count, placement, upstreams);
+  if (maxOverAverage < UNEVEN) return null;
+  return (
+    `${tasks.count} tasks spread unevenly over these ${live} upstreams; ` +
+    "want more tasks, or algorithm: balanced, which gives every upstream as many"
+  );
+}

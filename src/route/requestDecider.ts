@@ -1,0 +1,92 @@
+/**
+ * Decides the new series of one request.
+ *
+ * It remembers what the engine does not, since a step can end early: decisions of a step that is then scanned once more, and one
+ * that takes longer than others can wait, as a thousand rules do on a long value. That one goes on in the steps that follow,
+ * on a copy of its series, for the engine's memory is free for others in between.
+ */
+import { Cursor } from "../wire/cursor.ts";
+import { scanSeries, SeriesScan } from "../wire/scan.ts";
+import type { Decider, Decision } from "./decide.ts";
+import type { RequestTenants } from "./tenants.ts";
+
+/** A decision under way. */
+interface LongDecision {
+  readonly at: number;
+  readonly steps: Generator<undefined, Decision, undefined>;
+}
+
+export class RequestDecider {
+  readonly tenants: RequestTenants;
+  readonly #decider: Decider;
+  readonly #isDue: () => boolean;
+  /** Of this step, by the places of their series. */
+  readonly #made = new Map<number, Decision>();
+  #long: LongDecision | null = null;
+
+  /** @param isDue whether others wait for the step to end */
+  constructor(decider: Decider, tenants: RequestTenants, isDue: () => boolean) {
+    this.#decider = decider;
+    this.tenants = tenants;
+    this.#isDue = isDue;
+  }
+
+  /** Whether a decision is under way, which is that of the next new series. */
+  get isLong(): boolean {
+    return this.#long !== null;
+  }
+
+  /** Gives it up, since its series has a decision now, through another request. */
+  dropLong(): void {
+    this.#long = null;
+  }
+
+  /** Forgets the decisions of the step before. */
+  beginStep(): void {
+    this.#made.clear();
+  }
+
+  /**
+   * @param at     where in the request the series is
+   * @param series valid now
+   * @returns null when the decision takes longer: the step has to end before this series
+   */
+  decide(at: number, series: SeriesScan): Decision | null {
+    const decision =
+      this.#made.get(at) ?? (this.#long?.at === at ? this.#goOn(this.#long) : this.#begin(at, series));
+    if (decision !== null) this.#made.set(at, decision);
+    return decision;
+  }
+
+  /** The decision without a pause: of the step before, but for one that was in the table then and fell out of it since. */
+  decideNow(at: number, series: SeriesScan): Decision {
+    return this.#made.get(at) ?? this.#decider.decide(series, this.tenants.byRoute);
+  }
+
+  #begin(at: number, series: SeriesScan): Decision | null {
+    this.#long = null;
+    const step = this.#steps(series).next();
+    if (step.done === true) return step.value;
+    this.#long = { at, steps: this.#steps(copyOf(series)) };
+    return null;
+  }
+
+  #goOn({ steps }: LongDecision): Decision | null {
+    const step = steps.next();
+    if (step.done !== true) return null;
+    this.#long = null;
+    return step.value;
+  }
+
+  #steps(series: SeriesScan): LongDecision["steps"] {
+    return this.#decider.decideInSteps(series, this.tenants.byRoute, this.#isDue);
+  }
+}
+
+/** A scan of a copy of the bytes that a series was scanned from. */
+function copyOf({ bytes, start, end, labelsFound }: SeriesScan): SeriesScan {
+  const copied = bytes.slice(start, end);
+  const copy = new SeriesScan(copied, labelsFound);
+  scanSeries(new Cursor(copied), copied.length, copy);
+  return copy;
+}

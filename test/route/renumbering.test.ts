@@ -1,0 +1,241 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { PlacementMethod } from "../../src/hash/placement.ts";
+import type { NamedSlot } from "../../src/hash/slots.ts";
+import type { PlacementKey, RouteOptions, TaskOptions } from "../../src/route/options.ts";
+import { compareSlots, goesByNumber, movedShare, type SlotChanges } from "../../src/route/renumbering.ts";
+
+/** Slots by their names; "-b" is the tombstone of b, "c*2" is c with weight 2. */
+function slots(names: string): NamedSlot[] {
+  return names.split(" ").map((text) => {
+    const [, removed = "", name = "", weight] = /^(-?)(\w+)(?:\*(\d+))?$/.exec(text) ?? [];
+    return {
+      name,
+      ...(removed === "" ? {} : { removed: true }),
+      ...(weight === undefined ? {} : { weight: Number(weight) }),
+    };
+  });
+}
+
+const NOTHING: SlotChanges = {
+  added: [],
+  gone: [],
+  replaced: [],
+  removed: [],
+  restored: [],
+  reweighted: [],
+  renumbered: [],
+  remedy: { tombstones: [], toEnd: [], order: [] },
+};
+
+interface Row {
+  readonly name: string;
+  readonly before: string;
+  readonly now: string;
+  readonly changes: Partial<SlotChanges>;
+}
+
+describe("a list of upstreams that keeps its numbers", () => {
+  it.each<Row>([
+    { name: "the same list", before: "a b", now: "a b", changes: {} },
+    { name: "one more at the end", before: "a b", now: "a b c", changes: { added: ["c"] } },
+    { name: "two less at the end", before: "a b c", now: "a", changes: { gone: ["b", "c"] } },
+    { name: "a tombstone", before: "a b c", now: "a -b c", changes: { removed: ["b"] } },
+    { name: "a tombstone taken back", before: "-a b", now: "a b", changes: { restored: ["a"] } },
+    {
+      name: "a name in the place of another",
+      before: "a b c",
+      now: "a x c",
+      changes: { replaced: [{ slot: 1, before: "b", now: "x" }] },
+    },
+    { name: "another weight", before: "a b*2", now: "a*1 b*3", changes: { reweighted: ["b"] } },
+    {
+      name: "nothing that was there",
+      before: "a b",
+      now: "x",
+      changes: { replaced: [{ slot: 0, before: "a", now: "x" }], gone: ["b"] },
+    },
+  ])("is told with what changes, and no remedy: $name", ({ before, now, changes }) => {
+    expect(compareSlots(slots(before), slots(now))).toEqual({ ...NOTHING, ...changes });
+  });
+});
+
+describe("a list of upstreams in which numbers change", () => {
+  it.each<Row>([
+    {
+      name: "the first is taken out",
+      before: "a b c",
+      now: "b c",
+      changes: {
+        gone: ["a"],
+        renumbered: [
+          { name: "b", before: 1, now: 0 },
+          { name: "c", before: 2, now: 1 },
+        ],
+        remedy: { tombstones: [{ slot: 0, name: "a" }], toEnd: [], order: [] },
+      },
+    },
+    {
+      name: "a tombstone and the last are taken out",
+      before: "a -b c d",
+      now: "a c",
+      changes: {
+        gone: ["b", "d"],
+        renumbered: [{ name: "c", before: 2, now: 1 }],
+        remedy: { tombstones: [{ slot: 1, name: "b" }], toEnd: [], order: [] },
+      },
+    },
+    {
+      name: "one is put in the middle",
+      before: "a b",
+      now: "a x b y",
+      changes: {
+        added: ["x", "y"],
+        renumbered: [{ name: "b", before: 1, now: 2 }],
+        remedy: { tombstones: [], toEnd: ["x"], order: [] },
+      },
+    },
+    {
+      name: "two change places",
+      before: "a b c",
+      now: "c b a",
+      changes: {
+        renumbered: [
+          { name: "a", before: 0, now: 2 },
+          { name: "c", before: 2, now: 0 },
+        ],
+        remedy: { tombstones: [], toEnd: [], order: ["a", "b", "c"] },
+      },
+    },
+    {
+      name: "the first is taken out and another comes behind all",
+      before: "a b c",
+      now: "b c x",
+      changes: {
+        gone: ["a"],
+        added: ["x"],
+        renumbered: [
+          { name: "b", before: 1, now: 0 },
+          { name: "c", before: 2, now: 1 },
+        ],
+        remedy: { tombstones: [{ slot: 0, name: "a" }], toEnd: [], order: [] },
+      },
+    },
+  ])("is told with what changes, and how to write it: $name", ({ before, now, changes }) => {
+    expect(compareSlots(slots(before), slots(now))).toEqual({ ...NOTHING, ...changes });
+  });
+
+  it("keeps all numbers when it is written as the remedy says", () => {
+    const lists = fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h"), { minLength: 1 });
+    fc.assert(
+      fc.property(lists, lists, (before, now) => {
+        const old = before.map((name) => ({ name }));
+        const changes = compareSlots(
+          old,
+          now.map((name) => ({ name })),
+        );
+        fc.pre(changes.renumbered.length > 0);
+        const remedied = compareSlots(old, followed(before, now, changes));
+        expect(remedied.renumbered).toEqual([]);
+        // And it has every upstream that was to be there.
+        const live = followed(before, now, changes).filter((slot) => slot.removed !== true);
+        expect(live.map(({ name }) => name).sort()).toEqual([...now].sort());
+      }),
+      { numRuns: 500, seed: 5 },
+    );
+  });
+});
+
+/** The list that somebody writes who does what the remedy says. */
+function followed(
+  before: readonly string[],
+  now: readonly string[],
+  { remedy, replaced }: SlotChanges,
+): NamedSlot[] {
+  const taking = new Map(replaced.map((pair) => [pair.before, pair.now]));
+  const ordered = before.filter((name) => now.includes(name) || taking.has(name));
+  const list = ordered.map((name) => taking.get(name) ?? name);
+  const rest = now.filter((name) => !list.includes(name));
+  const all: NamedSlot[] = list.map((name) => ({ name }));
+  for (const { slot, name } of remedy.tombstones) all.splice(slot, 0, { name, removed: true });
+  return [...all, ...rest.map((name) => ({ name }))];
+}
+
+function route(
+  names: string,
+  method: PlacementMethod,
+  key: PlacementKey = { kind: "all" },
+  tasks: TaskOptions | null = null,
+): RouteOptions {
+  const rules = { dialect: "prometheus", rules: [] } as const;
+  return {
+    name: "r",
+    tenant: { header: "x-scope-orgid", label: null, pass: false },
+    relabel: rules,
+    final: false,
+    keyFormat: "pairs",
+    tasks,
+    placement: { ...method, key, missingKey: "one_place" },
+    upstreams: slots(names).map((slot) => ({ ...slot, writeRelabel: rules })),
+  };
+}
+
+const JUMP: PlacementMethod = { algorithm: "jump" };
+const TASK: PlacementKey = { kind: "task" };
+const TEN = "a b c d e f g h i j";
+
+function tasks(count: number): TaskOptions {
+  return { count, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } };
+}
+
+describe("the share of keys that move", () => {
+  it.each([
+    { name: "the first of ten taken out", now: "b c d e f g h i j", share: 0.99 },
+    { name: "the fifth of ten taken out", now: "a b c d f g h i j", share: 0.59 },
+    { name: "the fifth of ten as a tombstone", now: "a b c d -e f g h i j", share: 0.1 },
+    { name: "the last of ten taken out", now: "a b c d e f g h i", share: 0.1 },
+    { name: "an eleventh", now: `${TEN} k`, share: 1 / 11 },
+    { name: "the same ten", now: TEN, share: 0 },
+  ])("is that of jump: $name", ({ now, share }) => {
+    const moved = movedShare(route(TEN, JUMP), route(now, JUMP)) ?? -1;
+    expect(Math.abs(moved - share)).toBeLessThan(0.01);
+  });
+
+  it("counts tasks where they are the keys", () => {
+    const before = route("a b", { algorithm: "hashmod" }, TASK, tasks(6));
+    // 0 to 5 are a b a b a b, then a b c a b c.
+    expect(movedShare(before, route("a b c", { algorithm: "hashmod" }, TASK, tasks(6)))).toBe(4 / 6);
+  });
+
+  it("goes by names, whatever the algorithms", () => {
+    const rendezvous: PlacementMethod = { algorithm: "rendezvous" };
+    expect(movedShare(route("a b c", rendezvous), route("c a b", rendezvous))).toBe(0);
+    expect(movedShare(route("a b", JUMP), route("a b", rendezvous))).toBeCloseTo(0.5, 1);
+  });
+
+  it("is not known where keys are others", () => {
+    const before = route("a b", JUMP, TASK, tasks(128));
+    expect(movedShare(before, route("a b", JUMP, TASK, tasks(64)))).toBeNull();
+    expect(movedShare(before, route("a b", JUMP, { kind: "all" }, tasks(128)))).toBeNull();
+    expect(movedShare(before, { ...before, keyFormat: "flat" })).toBeNull();
+  });
+
+  it("does not depend on tasks that are no keys", () => {
+    const byJob: PlacementKey = { kind: "by", names: ["job"] };
+    expect(movedShare(route("a b", JUMP, byJob, tasks(128)), route("a b", JUMP, byJob))).toBe(0);
+  });
+});
+
+describe("algorithms that go by number", () => {
+  it.each<{ algorithm: PlacementMethod["algorithm"]; byNumber: boolean }>([
+    { algorithm: "jump", byNumber: true },
+    { algorithm: "hashmod", byNumber: true },
+    { algorithm: "balanced", byNumber: true },
+    { algorithm: "ring", byNumber: false },
+    { algorithm: "maglev", byNumber: false },
+    { algorithm: "rendezvous", byNumber: false },
+    { algorithm: "multi_probe", byNumber: false },
+  ])("are told from those that go by name: $algorithm", ({ algorithm, byNumber }) => {
+    expect(goesByNumber(algorithm)).toBe(byNumber);
+  });
+});
