@@ -33,6 +33,13 @@ export async function serve(
     { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
     "listening",
   );
+  // Unheard it would end the process at once; other programs read their configuration again.
+  process.on("SIGHUP", () => {
+    log.warn(
+      { file },
+      "SIGHUP changes nothing: the configuration is read at the start; restart to apply changes",
+    );
+  });
   const signal = await ended;
   log.info({ signal }, "stopping: not ready any more, requests under way are finished");
   await gateway.stop();

@@ -67,6 +67,7 @@ export class IngestServer {
   readonly #server: Server;
   readonly #connections = new Connections();
   #ready = false;
+  #isLeaving = false;
   #stopping = false;
 
   constructor(limits: BodyLimits, handler: WriteHandler, events: ReceiveEvents, now: () => number) {
@@ -106,8 +107,12 @@ export class IngestServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** What /-/ready answers: whether senders should come. Write requests are served either way. */
+  /**
+   * What /-/ready answers: whether senders should come. Write requests are served either way; but once it is ready no longer,
+   * every answer closes its connection, so that senders come to another place in time and not to a connection that ends.
+   */
   setReady(ready: boolean): void {
+    this.#isLeaving = this.#ready && !ready;
     this.#ready = ready;
   }
 
@@ -222,9 +227,9 @@ export class IngestServer {
     text: string,
     contentType = "text/plain; charset=utf-8",
   ): void {
-    // While stopping, a connection that is kept open after its last answer would hold up the end; and a body that is
-    // not read to its end would be taken for the next request.
-    if (this.#stopping || this.#connections.isSending(response.req))
+    // While stopping, a connection that is kept open after its last answer would hold up the end, or end under its sender's next
+    // request; and a body that is not read to its end would be taken for the next request.
+    if (this.#stopping || this.#isLeaving || this.#connections.isSending(response.req))
       response.setHeader("Connection", "close");
     if (text === "") response.writeHead(status).end();
     else response.writeHead(status, { "Content-Type": contentType }).end(text);

@@ -56,6 +56,17 @@ function write(url: string): Promise<Response> {
   return fetch(`${url}/api/v1/write`, { method: "POST", body: new Uint8Array(requestBody(oneSample("up"))) });
 }
 
+describe("SIGHUP", () => {
+  it("changes nothing and says so", async () => {
+    const { command, url } = await serving(taskRoute(["http://127.0.0.1:1/"]));
+    command.child.kill("SIGHUP");
+    await expect.poll(() => command.error).toContain("SIGHUP changes nothing");
+    expect((await fetch(`${url}/-/ready`)).status).toBe(200);
+    command.child.kill("SIGTERM");
+    expect(await command.exit()).toBe(0);
+  });
+});
+
 describe("SIGTERM", () => {
   it("turns readiness off, finishes the request under way, and ends with 0", async () => {
     const receiver = new Receiver();

@@ -403,6 +403,17 @@ describe("the other paths", () => {
     expect(await get("/-/healthy")).toBe(200);
   });
 
+  it("keep connections open, until it is ready no longer: then senders are to go elsewhere", async () => {
+    const rig = await startRig();
+    const connection = async (): Promise<unknown> => (await send(rig, { body: BODY })).headers["connection"];
+    expect(await connection()).toBe("keep-alive");
+    rig.server.setReady(true);
+    expect(await connection()).toBe("keep-alive");
+    rig.server.setReady(false);
+    expect(await connection()).toBe("close");
+    expect(rig.written).toHaveLength(3);
+  });
+
   it("show metrics", async () => {
     const rig = await startRig();
     expect(await send(rig, { method: "GET", path: "/metrics" })).toMatchObject({
