@@ -2,18 +2,20 @@
  * Attempts to reach one upstream: begun if its breaker admits them, judged, counted and logged when they end.
  *
  * What was learned from one attempt speaks for the upstream, so all lanes share it: the breaker, the last failure, and a
- * Retry-After. Who may send when, and what becomes of parcels, is the lanes' matter.
+ * Retry-After. Not so when the upstream answers to a request that names its tenant: that may be about this tenant, such as
+ * a limit of it, and must not stop the others. Who may send when, and what becomes of parcels, is the lanes' matter.
  */
 import type { Batch } from "./batch.ts";
 import { Breaker } from "./breaker.ts";
 import type { BreakerState } from "./breaker.ts";
-import { classify } from "./classify.ts";
-import type { AttemptEnd } from "./classify.ts";
+import { classify, describeToOthers } from "./classify.ts";
+import type { AttemptEnd, Retry } from "./classify.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
 import type { Exchange } from "./exchange.ts";
 import type { DeliveryOptions } from "./options.ts";
 import { undelivered } from "./outcome.ts";
 import type { Undelivered } from "./outcome.ts";
+import type { Pause } from "./pauses.ts";
 import type { UpstreamClient } from "./upstreamClient.ts";
 
 /** What the lanes and their owner are told. None of these may throw. */
@@ -21,8 +23,8 @@ export interface AttemptEvents {
   /** One attempt to send a batch ended, after this many milliseconds. */
   attempted(result: AttemptEnd["kind"], durationMs: number): void;
   breakerChanged(state: BreakerState): void;
-  /** The upstream asked to be left alone until then. */
-  throttled(until: number): void;
+  /** The upstream asked to be left alone: by this tenant, or by all if that is null. */
+  throttled(tenant: string | null, pause: Pause): void;
 }
 
 interface Tools {
@@ -43,7 +45,8 @@ export class Attempts {
   /** Under way, metadata included. */
   readonly #exchanges = new Set<Exchange>();
   #onIdle: (() => void) | null = null;
-  #lastFailure = "none yet";
+  /** Of those that speak for the upstream. */
+  #lastFailure: Pick<Retry, "status" | "cause"> = { status: null, cause: "none yet" };
   #isClosing = false;
 
   constructor(
@@ -59,14 +62,9 @@ export class Attempts {
     this.#log = log;
     this.#events = events;
     this.#breaker = new Breaker(delivery.breaker, tools.now, (state) => {
-      log.breakerChanged(state, delivery.breaker, this.#lastFailure);
+      log.breakerChanged(state, delivery.breaker, this.#lastFailure.cause);
       events.breakerChanged(state);
     });
-  }
-
-  /** Why the last attempt that failed did. */
-  get lastFailure(): string {
-    return this.#lastFailure;
   }
 
   /** Whether begin() may be called now. */
@@ -82,13 +80,15 @@ export class Attempts {
   /**
    * Why nothing that waits can be sent, which its senders are told at once; null if something can be. Half-open is no
    * such obstacle: the one attempt that is let through may close the breaker in a moment.
+   *
+   * @param lastFailure told as the reason for an open breaker; without it, what everybody may hear of that
    */
-  obstacle(): Undelivered | null {
+  obstacle(lastFailure = describeToOthers(this.#lastFailure)): Undelivered | null {
     if (this.#isClosing)
       return undelivered("the gateway is shutting down", this.#jittered(MIN_RETRY_AFTER_MS));
     if (this.#breaker.state !== "open") return null;
     const openMs = Math.max(MIN_RETRY_AFTER_MS, this.#breaker.untilHalfOpenMs);
-    return undelivered(`breaker open, last failure: ${this.#lastFailure}`, this.#jittered(openMs));
+    return undelivered(`breaker open, last failure: ${lastFailure}`, this.#jittered(openMs));
   }
 
   /**
@@ -102,8 +102,7 @@ export class Attempts {
     const period = this.#breaker.begin();
     this.#exchange(batch.body, batch.tenant, (end) => {
       this.#events.attempted(end.kind, this.#tools.now() - startedAt);
-      this.#judge(batch, end);
-      this.#breaker.end(period, end.kind === "retry" && end.countsAsFailure);
+      this.#breaker.end(period, this.#judge(batch, end));
       onEnd(end);
     });
   }
@@ -149,19 +148,30 @@ export class Attempts {
     this.#exchanges.add(exchange);
   }
 
-  #judge(batch: Batch, end: AttemptEnd): void {
+  /** @returns whether it speaks against the upstream */
+  #judge(batch: Batch, end: AttemptEnd): boolean {
     switch (end.kind) {
       case "delivered":
         this.#log.delivered(batch);
-        break;
+        return false;
       case "refused":
         this.#log.refused(batch, end.status, end.reply);
-        break;
+        return false;
       case "retry":
-        this.#lastFailure = end.cause;
-        if (end.retryAfterMs !== null) this.#events.throttled(this.#tools.now() + end.retryAfterMs);
-        break;
+        return this.#judgeFailure(batch.tenant, end);
     }
+  }
+
+  #judgeFailure(tenant: string | null, failure: Retry): boolean {
+    const isAnswer = failure.status !== null;
+    const concerned = isAnswer && this.#delivery.tenantHeader !== null ? tenant : null;
+    if (failure.retryAfterMs !== null) {
+      const until = this.#tools.now() + failure.retryAfterMs;
+      this.#events.throttled(concerned, { until, cause: describeToOthers(failure) });
+    }
+    if (concerned !== null) return false;
+    this.#lastFailure = failure;
+    return failure.countsAsFailure;
   }
 
   /** Spread by chance, so that senders do not all come back at once. */

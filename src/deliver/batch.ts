@@ -12,11 +12,13 @@ export class Batch {
   readonly series: number;
   /** Attempts that have begun. */
   attempts = 0;
+  /** Why the last attempt failed, in words that may be the upstream's: for the senders of its parcels only. */
+  lastFailure: string | null = null;
 
-  /** @param parcels at least one, all of one tenant */
-  constructor(parcels: readonly LaneParcel[]) {
+  /** @param parcels at least one, all of this tenant */
+  constructor(parcels: readonly LaneParcel[], tenant: string | null) {
     this.parcels = parcels;
-    this.tenant = parcels[0]?.delivery.tenant ?? null;
+    this.tenant = tenant;
     this.body = joinParcels(parcels.map(({ parcel }) => parcel));
     this.series = parcels.reduce((series, { parcel }) => series + parcel.series, 0);
   }
@@ -25,8 +27,9 @@ export class Batch {
   reducedTo(parcels: readonly LaneParcel[]): Batch | null {
     if (parcels.length === 0) return null;
     if (parcels.length === this.parcels.length) return this;
-    const reduced = new Batch(parcels);
+    const reduced = new Batch(parcels, this.tenant);
     reduced.attempts = this.attempts;
+    reduced.lastFailure = this.lastFailure;
     return reduced;
   }
 }

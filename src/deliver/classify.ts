@@ -36,6 +36,8 @@ export type AttemptEnd =
       readonly retryAfterMs: number | null;
     };
 
+export type Retry = Extract<AttemptEnd, { kind: "retry" }>;
+
 type StatusClass = "delivered" | "refused" | "throttled" | "unwell";
 
 /** A 4xx text goes to the sender, whose log has room for 1,024 bytes of it and of what else is in the answer. */
@@ -69,6 +71,14 @@ export function classify(
       return { kind: "retry", status, cause, countsAsFailure: statusClass === "unwell", retryAfterMs };
     }
   }
+}
+
+/**
+ * What those may hear of a failure who had nothing in the batch: the words of a reply can be about another's data, its
+ * status is not. Without an answer there are no such words.
+ */
+export function describeToOthers({ status, cause }: Pick<Retry, "status" | "cause">): string {
+  return status === null ? cause : String(status);
 }
 
 /** Redirects are not followed: 301 to 303 would turn the POST into a GET, and a 2xx for that means nothing. */

@@ -11,7 +11,6 @@ import type { ParcelOutcome } from "./outcome.ts";
 export type OutcomesCallback = (outcomes: readonly ParcelOutcome[]) => void;
 
 export class Delivery {
-  readonly tenant: string | null;
   /** When it began, and when its outcomes are there at the latest; both on the clock of now(). */
   readonly startedAt: number;
   readonly deadline: number;
@@ -20,14 +19,7 @@ export class Delivery {
   readonly #onOutcomes: OutcomesCallback;
 
   /** @param parcels how many; at least one */
-  constructor(
-    parcels: number,
-    tenant: string | null,
-    startedAt: number,
-    deadline: number,
-    onOutcomes: OutcomesCallback,
-  ) {
-    this.tenant = tenant;
+  constructor(parcels: number, startedAt: number, deadline: number, onOutcomes: OutcomesCallback) {
     this.startedAt = startedAt;
     this.deadline = deadline;
     this.#outcomes = new Array<ParcelOutcome | undefined>(parcels).fill(undefined);
@@ -54,6 +46,8 @@ export interface LaneParcel {
   readonly delivery: Delivery;
   /** Its place among the parcels of its delivery. */
   readonly index: number;
+  /** Which parcels it shares a request with: those of its number, a part of a refused batch; null for any without one. */
+  readonly group: number | null;
 }
 
 export function answerAll(parcels: readonly LaneParcel[], outcome: ParcelOutcome): void {

@@ -1,24 +1,29 @@
 /**
- * The parcels that wait in a lane, in lines of those that may share a request: one for each tenant, and one for each part
- * of a refused batch.
+ * The parcels that wait in a lane, in the order in which they came, and how much of a request they make.
  *
- * The next request takes from the line whose first parcel is the oldest. So no tenant waits behind what came after it, and
- * as many of its parcels go together as fit, however many of other tenants came in between.
- *
- * Many thousands of parcels and tenants can wait for an upstream that does not answer, so nothing here looks at all of
- * them. An empty line is gone: tenants that send no more cost nothing.
+ * Many thousands can wait for an upstream that does not answer, so nothing here looks at all of them: what is due is
+ * mostly in front, since deadlines come nearly in the order of the parcels.
  */
 import type { LaneParcel } from "./delivery.ts";
-import { Line, type BatchLimits, type LineOwner } from "./line.ts";
-import { Ranking } from "./ranking.ts";
+import { Deque } from "./deque.ts";
+
+/** What one request holds at most; a single parcel may exceed it. */
+export interface BatchLimits {
+  readonly maxItems: number;
+  readonly maxPlainBytes: number;
+}
+
+/** That much is worth a request of its own: what a request costs is small beside it. */
+const WORTHWHILE_SERIES = 500;
 
 export class LaneQueue {
   readonly #limits: BatchLimits;
-  readonly #tenants = new Map<string | null, Line>();
-  /** By when it is their turn: by the age of their first parcels, and before these the groups, the newest first. */
-  readonly #turns = new Ranking<Line>();
-  readonly #deadlines = new Ranking<Line>();
-  #length = 0;
+  readonly #parcels = new Deque<LaneParcel>();
+  /** Those with no earlier deadline behind them, in their order: the first has the nearest deadline of all. */
+  readonly #nearest = new Deque<LaneParcel>();
+  #series = 0;
+  #items = 0;
+  #plainBytes = 0;
   /** The number of the newest group. */
   #group = 0;
 
@@ -27,81 +32,98 @@ export class LaneQueue {
   }
 
   get length(): number {
-    return this.#length;
+    return this.#parcels.length;
   }
 
-  /** The first parcel of the next request. */
   get first(): LaneParcel | undefined {
-    return this.#turns.first?.first;
+    return this.#parcels.first;
   }
 
-  /** Whether the next request gains nothing by waiting for more. */
+  /** Whether nothing is gained by waiting for more: it is worth a request, fills one, or nothing may join the first. */
   get isWorthSending(): boolean {
-    return this.#turns.first?.isWorthSending ?? false;
+    return (
+      this.#series >= WORTHWHILE_SERIES ||
+      this.#items >= this.#limits.maxItems ||
+      this.#plainBytes >= this.#limits.maxPlainBytes ||
+      (this.first !== undefined && this.first.group !== null)
+    );
   }
 
   /** Infinity when nothing waits. */
   get nearestDeadline(): number {
-    return this.#deadlines.lowestRank;
+    return this.#nearest.first?.delivery.deadline ?? Infinity;
   }
 
   push(parcel: LaneParcel): void {
-    const { tenant } = parcel.delivery;
-    let line = this.#tenants.get(tenant);
-    if (line === undefined) {
-      line = new Line({ kind: "tenant", tenant }, this.#limits);
-      this.#tenants.set(tenant, line);
+    const { deadline } = parcel.delivery;
+    for (let last = this.#nearest.last; last !== undefined; last = this.#nearest.last) {
+      if (last.delivery.deadline <= deadline) break;
+      this.#nearest.dropLast();
     }
-    this.#add(line, [parcel]);
+    this.#nearest.push(parcel);
+    this.#parcels.push(parcel);
+    this.#count(parcel, 1);
   }
 
-  /** Takes the parcels of the next request: as many of one line as fit, and at least one. */
+  /** Takes the parcels of the next request: as many of one group as fit, and at least one. */
   takeBatch(): readonly LaneParcel[] {
-    const line = this.#turns.first;
-    if (line === undefined) return [];
-    const taken = line.takeBatch();
-    this.#length -= taken.length;
-    this.#rank(line);
+    const taken: LaneParcel[] = [];
+    const group = this.first?.group;
+    let items = 0;
+    let plainBytes = 0;
+    for (let next = this.first; next !== undefined && next.group === group; next = this.first) {
+      items += itemsOf(next);
+      plainBytes += next.parcel.plainBytes;
+      const fits = items <= this.#limits.maxItems && plainBytes <= this.#limits.maxPlainBytes;
+      if (!fits && taken.length > 0) break;
+      this.#dropFirst(next);
+      taken.push(next);
+    }
     return taken;
   }
 
   /** Puts parcels that were taken in front of all others, as a group: they share a request with each other only. */
   putBackAsGroup(parcels: readonly LaneParcel[]): void {
     this.#group += 1;
-    this.#add(new Line({ kind: "group", number: this.#group }, this.#limits), parcels);
+    const group = this.#group;
+    this.#putBack(parcels.map((parcel) => ({ ...parcel, group })));
   }
 
-  /** Takes all parcels whose deadline is not later than `at`, those of a line in their order. */
+  /** Takes all parcels whose deadline is not later than `at`. Looks no further than the last of them. */
   takeDue(at: number): readonly LaneParcel[] {
     const due: LaneParcel[] = [];
-    for (let line = this.#deadlines.first; line !== undefined; line = this.#deadlines.first) {
-      if (line.nearestDeadline > at) break;
-      for (const parcel of line.takeDue(at)) due.push(parcel);
-      this.#rank(line);
+    const notDue: LaneParcel[] = [];
+    for (let next = this.first; next !== undefined && this.nearestDeadline <= at; next = this.first) {
+      this.#dropFirst(next);
+      if (next.delivery.deadline <= at) due.push(next);
+      else notDue.push(next);
     }
-    this.#length -= due.length;
+    this.#putBack(notDue);
     return due;
   }
 
-  #add(line: Line, parcels: readonly LaneParcel[]): void {
-    for (const parcel of parcels) line.push(parcel);
-    this.#length += parcels.length;
-    this.#rank(line);
+  #putBack(parcels: readonly LaneParcel[]): void {
+    for (const parcel of parcels.toReversed()) {
+      if (parcel.delivery.deadline <= this.nearestDeadline) this.#nearest.unshift(parcel);
+      this.#parcels.unshift(parcel);
+      this.#count(parcel, 1);
+    }
   }
 
-  /** Gives a line that has changed its turn, or has it go if it is empty. */
-  #rank(line: Line): void {
-    if (line.first === undefined) {
-      this.#turns.delete(line);
-      this.#deadlines.delete(line);
-      if (line.owner.kind === "tenant") this.#tenants.delete(line.owner.tenant);
-      return;
-    }
-    this.#turns.set(line, turnOf(line.owner, line.first));
-    this.#deadlines.set(line, line.nearestDeadline);
+  #dropFirst(first: LaneParcel): void {
+    if (this.#nearest.first === first) this.#nearest.dropFirst();
+    this.#parcels.dropFirst();
+    this.#count(first, -1);
+  }
+
+  /** @param times 1 for one that comes, -1 for one that goes */
+  #count(parcel: LaneParcel, times: 1 | -1): void {
+    this.#series += times * parcel.parcel.series;
+    this.#items += times * itemsOf(parcel);
+    this.#plainBytes += times * parcel.parcel.plainBytes;
   }
 }
 
-function turnOf(owner: LineOwner, first: LaneParcel): number {
-  return owner.kind === "group" ? -owner.number : first.delivery.startedAt;
+function itemsOf({ parcel: { items } }: LaneParcel): number {
+  return items.samples + items.histograms + items.exemplars;
 }

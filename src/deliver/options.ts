@@ -29,7 +29,7 @@ export interface UpstreamOptions {
 }
 
 export interface DeliveryOptions {
-  /** Ordered queues with one request in flight each. */
+  /** Ordered queues with one request in flight each; each tenant has so many. */
   readonly lanes: number;
   /** Samples, histograms and exemplars in one request; a single parcel may exceed it. */
   readonly maxSamplesPerSend: number;
@@ -51,7 +51,10 @@ export interface DeliveryOptions {
 }
 
 export interface BreakerOptions {
-  /** Failed attempts in a row that open the breaker: network errors, timeouts, 3xx, 408 and 5xx. */
+  /**
+   * Failed attempts in a row that open the breaker: network errors, timeouts, 3xx, 408 and 5xx, the latter three unless
+   * the request named its tenant.
+   */
   readonly consecutiveFailures: number;
   /** How long it stays open before one attempt is let through. */
   readonly resetAfterMs: number;

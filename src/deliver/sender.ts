@@ -1,9 +1,9 @@
 /**
  * Delivery to one upstream of one route.
  *
- * Parcels go through lanes, each in its order; lanes go side by side. They share the upstream's connections, its breaker
- * and what it asks for in Retry-After. Every parcel that was given here is answered by its deadline and settled exactly
- * once, and no attempt, wait or close outlasts its bound.
+ * Parcels go through lanes, each in its order; lanes go side by side. They share the upstream's connections and its
+ * breaker. Every parcel that was given here is answered by its deadline and settled exactly once, and no attempt, wait or
+ * close outlasts its bound.
  *
  * At its deadline a parcel is answered although an attempt may be under way. That attempt goes on, since it may well
  * succeed; what its sender sends again waits behind it, if it comes to the same lane.
@@ -14,7 +14,7 @@ import type { BreakerState } from "./breaker.ts";
 import type { AttemptEnd } from "./classify.ts";
 import type { OutcomesCallback } from "./delivery.ts";
 import { DeliveryLog } from "./deliveryLog.ts";
-import { Lane } from "./lane.ts";
+import { Lanes, maxAttempts } from "./lanes.ts";
 import { MetadataQueue } from "./metadataQueue.ts";
 import type { DeliveryOptions, UpstreamOptions } from "./options.ts";
 import type { Settlement } from "./outcome.ts";
@@ -48,7 +48,7 @@ export interface SenderTools {
 export class Sender {
   readonly #tools: SenderTools;
   readonly #attempts: Attempts;
-  readonly #lanes: readonly Lane[];
+  readonly #lanes: Lanes;
   readonly #metadata: MetadataQueue;
   #closing: Promise<void> | null = null;
 
@@ -61,7 +61,8 @@ export class Sender {
   ) {
     this.#tools = tools;
     const log = new DeliveryLog(tools.log, upstream.name, tools.now);
-    const connections = delivery.lanes + 1; // one for metadata
+    const { withoutTenant, ofTenants } = maxAttempts(delivery);
+    const connections = withoutTenant + ofTenants + 1; // one for metadata
     const client = new UpstreamClient(upstream, delivery, connections, tools.userAgent);
     this.#attempts = new Attempts(client, delivery, tools, log, {
       attempted: (result, durationMs) => {
@@ -71,26 +72,23 @@ export class Sender {
         events.breakerChanged(state);
         this.#onBreakerChange();
       },
-      throttled: (until) => {
-        for (const lane of this.#lanes) lane.pauseUntil(until);
+      throttled: (tenant, pause) => {
+        this.#lanes.pause(tenant, pause);
       },
     });
     const settled: SenderEvents["settled"] = (end, parcels, items) => {
       events.settled(end, parcels, items);
     };
-    this.#lanes = Array.from(
-      { length: delivery.lanes },
-      () => new Lane(delivery, this.#attempts, { now: tools.now, random: tools.random, log, settled }),
-    );
+    this.#lanes = new Lanes(delivery, this.#attempts, { now: tools.now, random: tools.random, log, settled });
     this.#metadata = new MetadataQueue(this.#attempts);
   }
 
   /**
-   * Sends parcels through a lane, together with those of other calls, in the order of the calls of a tenant. A refused
-   * parcel stops nothing.
+   * Sends parcels through a lane of their tenant, in order, together with those of other calls. A refused one stops
+   * nothing, and one that fails stops no other tenant.
    *
    * @param lane       0 <= lane < DeliveryOptions.lanes
-   * @param tenant     whose they are: no request holds parcels of two tenants; each byte a character (latin1)
+   * @param tenant     whose they are; each byte a character (latin1)
    * @param deadline   on the clock of now(); the outcomes are there by then
    * @param onOutcomes called once, after this has returned, with the outcomes in the order of the parcels; does not throw
    */
@@ -107,14 +105,12 @@ export class Sender {
       });
       return;
     }
-    const queue = this.#lanes[lane];
-    if (queue === undefined) throw new RangeError(`bug: lane ${lane} of ${this.#lanes.length}`);
-    queue.deliver(parcels, tenant, deadline, onOutcomes);
+    this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes);
   }
 
   /** Lets no parcel wait for company any longer: the caller knows that no more are coming soon. */
   flush(): void {
-    for (const lane of this.#lanes) lane.flush();
+    this.#lanes.flush();
   }
 
   /**
@@ -142,17 +138,16 @@ export class Sender {
     this.#attempts.stopBeginning();
     this.#giveBackIfHopeless();
     await this.#attempts.finish(deadline - this.#tools.now());
-    for (const lane of this.#lanes) lane.stop();
+    this.#lanes.stop();
   }
 
   #onBreakerChange(): void {
     this.#giveBackIfHopeless();
-    for (const lane of this.#lanes) lane.wake();
+    this.#lanes.handOnTurns();
   }
 
   #giveBackIfHopeless(): void {
     const obstacle = this.#attempts.obstacle();
-    if (obstacle === null) return;
-    for (const lane of this.#lanes) lane.giveBackWaiting(obstacle);
+    if (obstacle !== null) this.#lanes.giveBackWaiting(obstacle);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { classify } from "../../src/deliver/classify.ts";
+import { classify, describeToOthers } from "../../src/deliver/classify.ts";
 import type { Reply } from "../../src/deliver/classify.ts";
 
 const NOW = Date.UTC(2026, 4, 20, 12, 0, 0);
@@ -77,5 +77,26 @@ describe("what an attempt says to a person", () => {
     expect(classify(answered(307, { location, text: "moved" }), OPTIONS, NOW)).toMatchObject({
       cause: "307 to https://other:8429/api/v1/write, which is not followed",
     });
+  });
+});
+
+describe("what an attempt says to those who had nothing in it", () => {
+  const rows: { name: string; reply: Reply; told: string }[] = [
+    { name: "the status, not the text", reply: answered(503, { text: "customer=Jane" }), told: "503" },
+    {
+      name: "the status of a redirect, not where to",
+      reply: answered(302, { location: "/jane" }),
+      told: "302",
+    },
+    {
+      name: "what went wrong when there was no answer",
+      reply: { kind: "failed", cause: "connect ECONNREFUSED 127.0.0.1:1" },
+      told: "connect ECONNREFUSED 127.0.0.1:1",
+    },
+  ];
+  it.each(rows)("is $name", ({ reply, told }) => {
+    const end = classify(reply, OPTIONS, NOW);
+    if (end.kind !== "retry") throw new Error("a retry was wanted");
+    expect(describeToOthers(end)).toBe(told);
   });
 });

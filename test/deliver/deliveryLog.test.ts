@@ -28,8 +28,11 @@ beforeEach(() => {
 });
 
 function batchOf(attempts: number, ...parcels: readonly Parcel[]): Batch {
-  const delivery = new Delivery(parcels.length, null, now, now, () => undefined);
-  const batch = new Batch(parcels.map((parcel, index) => ({ parcel, delivery, index })));
+  const delivery = new Delivery(parcels.length, now, now, () => undefined);
+  const batch = new Batch(
+    parcels.map((parcel, index) => ({ parcel, delivery, index, group: null })),
+    null,
+  );
   batch.attempts = attempts;
   return batch;
 }

@@ -4,9 +4,10 @@ import type { Batch } from "../../src/deliver/batch.ts";
 import type { AttemptEnd } from "../../src/deliver/classify.ts";
 import { DeliveryLog } from "../../src/deliver/deliveryLog.ts";
 import { Lane } from "../../src/deliver/lane.ts";
-import type { LaneAttempts } from "../../src/deliver/lane.ts";
+import type { LaneAttempts, LaneTools } from "../../src/deliver/lane.ts";
 import { undelivered } from "../../src/deliver/outcome.ts";
 import type { ParcelOutcome, Undelivered } from "../../src/deliver/outcome.ts";
+import { NO_PAUSE } from "../../src/deliver/pauses.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
 import { DELIVERY, Settlements } from "./senderUnderTest.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
@@ -14,26 +15,34 @@ import type { Parcel } from "../../src/wire/parcel.ts";
 /** Attempts that end when and how the test says, on a clock that the test steps. */
 class SteppedAttempts implements LaneAttempts {
   mayBegin = true;
-  lastFailure = "none yet";
-  blocked: Undelivered | null = null;
+  isBlocked = false;
+  #waiting: Pick<Lane, "takeTurn"> | null = null;
   /** What was sent, by the numbers of its parcels. */
   readonly sent: number[][] = [];
   readonly bodies: Uint8Array[] = [];
-  /** Whose that was. */
-  readonly tenants: (string | null)[] = [];
   #onEnd: ((end: AttemptEnd) => void) | null = null;
+
+  request(asking: Pick<Lane, "takeTurn">): void {
+    if (this.mayBegin) asking.takeTurn();
+    else this.#waiting = asking;
+  }
+
+  /** From now on attempts may begin, the one that was asked for at once. */
+  admit(): void {
+    this.mayBegin = true;
+    this.#waiting?.takeTurn();
+  }
 
   begin(batch: Batch, onEnd: (end: AttemptEnd) => void): void {
     if (this.#onEnd !== null) throw new Error("a second request is in flight");
     batch.attempts += 1;
     this.bodies.push(batch.body);
-    this.tenants.push(batch.tenant);
     this.sent.push(numbersIn(batch.body));
     this.#onEnd = onEnd;
   }
 
-  obstacle(): Undelivered | null {
-    return this.blocked;
+  obstacle(lastFailure = "of others"): Undelivered | null {
+    return this.isBlocked ? undelivered(`blocked, ${lastFailure}`, 7) : null;
   }
 
   get isInFlight(): boolean {
@@ -43,7 +52,6 @@ class SteppedAttempts implements LaneAttempts {
   end(end: AttemptEnd): void {
     const onEnd = this.#onEnd;
     this.#onEnd = null;
-    if (end.kind === "retry") this.lastFailure = end.cause;
     onEnd?.(end);
   }
 }
@@ -53,7 +61,7 @@ const REFUSED: AttemptEnd = { kind: "refused", status: 400, reply: "bad" };
 const FAILED: AttemptEnd = {
   kind: "retry",
   status: 500,
-  cause: "500",
+  cause: "500 (of mine)",
   countsAsFailure: true,
   retryAfterMs: null,
 };
@@ -64,6 +72,7 @@ const HALF = (): number => 0.5;
 let attempts: SteppedAttempts;
 let settled: Settlements;
 let lane: Lane;
+let emptied: number;
 beforeEach(() => {
   vi.useFakeTimers();
   start();
@@ -73,23 +82,28 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function start(options: Partial<typeof OPTIONS> = {}): void {
+function start(options: Partial<typeof OPTIONS> = {}, pause = NO_PAUSE): void {
   attempts = new SteppedAttempts();
   settled = new Settlements();
-  lane = new Lane({ ...OPTIONS, ...options }, attempts, {
+  emptied = 0;
+  const tools: LaneTools = {
     now: Date.now,
     random: HALF,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
     settled: (end, parcels, items) => {
       settled.add(end, parcels, items);
     },
-  });
+    emptied: (told) => {
+      if (told === lane) emptied += 1;
+    },
+  };
+  lane = new Lane({ number: 0, tenant: "a" }, { ...OPTIONS, ...options }, attempts, tools, pause);
 }
 
 /** The outcomes of one call, filled when they are there. */
-function deliver(parcels: readonly Parcel[], forMs = 10_000, tenant: string | null = null): ParcelOutcome[] {
+function deliver(parcels: readonly Parcel[], forMs = 10_000): ParcelOutcome[] {
   const outcomes: ParcelOutcome[] = [];
-  lane.deliver(parcels, tenant, Date.now() + forMs, (all) => outcomes.push(...all));
+  lane.deliver(parcels, Date.now() + forMs, (all) => outcomes.push(...all));
   return outcomes;
 }
 
@@ -265,7 +279,7 @@ describe("a batch that fails", () => {
     ];
     lane.flush();
     attempts.end(FAILED);
-    expect([one, three].flat()).toEqual([undelivered("500", 100), undelivered("500", 100)]);
+    expect([one, three].flat()).toEqual(Array(2).fill(undelivered("500 (of mine)", 100)));
     expect(settled.of(parcels)).toEqual(["refused", "not", "refused"]);
 
     vi.advanceTimersByTime(100);
@@ -285,6 +299,40 @@ describe("a batch that fails", () => {
     expect(attempts.sent).toEqual([[499, 1], [1]]);
     vi.advanceTimersByTime(1);
     expect(attempts.sent).toEqual([[499, 1], [1], [1]]);
+  });
+
+  it("is spoken of in the upstream's words to its own senders only", async () => {
+    const own = deliver([makeParcel(499)], 100);
+    const ownLater = deliver([makeParcel(1)], 500);
+    const waiting = deliver([makeParcel(2)], 100);
+    attempts.end(FAILED);
+    expect(own).toEqual([undelivered("500 (of mine)", 100)]);
+    expect(waiting).toEqual([undelivered("500", 100)]);
+
+    const coming = deliver([makeParcel(3)], 100);
+    await Promise.resolve();
+    expect(coming).toEqual([undelivered("500", 100)]);
+
+    attempts.mayBegin = false;
+    const waitingLater = deliver([makeParcel(4)], 500);
+    vi.advanceTimersByTime(500);
+    const notTried = "no attempt could start before the deadline; the last one:";
+    expect(ownLater).toEqual([undelivered(`${notTried} 500 (of mine)`, 100)]);
+    expect(waitingLater).toEqual([undelivered(`${notTried} 500`, 100)]);
+  });
+
+  it("is spoken of to what is in flight at its deadline after it, in the upstream's words if it is the same", () => {
+    const own = deliver([makeParcel(500)], 120);
+    attempts.end(FAILED);
+    vi.advanceTimersByTime(120);
+    expect(own).toEqual([
+      undelivered("no answer to attempt 2 by the deadline; the last one: 500 (of mine)", 200),
+    ]);
+    const next = deliver([makeParcel(500)], 250);
+    attempts.end(FAILED);
+    expect(attempts.sent).toHaveLength(3);
+    vi.advanceTimersByTime(250);
+    expect(next).toEqual([undelivered("no answer to attempt 1 by the deadline; the last one: 500", 100)]);
   });
 
   it("is given up when none of its parcels is left, and the next go without a wait", () => {
@@ -418,96 +466,6 @@ describe("a refused batch of many senders' parcels", () => {
   });
 });
 
-describe("parcels of several tenants", () => {
-  it("never share a request, and go in order within a tenant, the oldest first", () => {
-    deliver([makeParcel(500)]);
-    const calls = [
-      deliver([makeParcel(1), makeParcel(2)], 10_000, "a"),
-      deliver([makeParcel(3)], 10_000, "b"),
-      deliver([makeParcel(4)], 10_000, "a"),
-      deliver([makeParcel(5)]),
-      deliver([makeParcel(6)], 10_000, "b"),
-    ];
-    lane.flush();
-    while (attempts.isInFlight) attempts.end(DELIVERED);
-    expect(attempts.sent.slice(0, 2)).toEqual([[500], [1, 2, 4]]);
-    expect(attempts.sent.slice(2).sort()).toEqual([[3, 6], [5]]);
-    expect(new Set(attempts.tenants.slice(1))).toEqual(new Set(["a", "b", null]));
-    expect(kindsOf(...calls)).toEqual(Array<string>(6).fill("delivered"));
-  });
-
-  it("wait for company of their own, so that another's many do not send one that is alone", () => {
-    deliver([makeParcel(1)], 10_000, "a");
-    vi.advanceTimersByTime(5);
-    deliver([makeParcel(600)], 10_000, "b");
-    vi.advanceTimersByTime(14);
-    expect(attempts.sent).toEqual([]);
-    vi.advanceTimersByTime(1);
-    attempts.end(DELIVERED);
-    expect(attempts.sent).toEqual([[1], [600]]);
-    expect(attempts.tenants).toEqual(["a", "b"]);
-  });
-
-  it("make few requests when thousands of tenants come in turn, and none starves beside one that has much", () => {
-    start({ maxSamplesPerSend: 1_000 });
-    const tenants = 1_000;
-    deliver([makeParcel(500)]);
-    for (let round = 0; round < 10; round += 1) {
-      for (let tenant = 0; tenant < tenants; tenant += 1) deliver([makeParcel(1)], 10_000, `t${tenant}`);
-      deliver([makeParcel(1_000)], 10_000, "much");
-      vi.advanceTimersByTime(1);
-    }
-    lane.flush();
-    while (attempts.isInFlight) {
-      attempts.end(DELIVERED);
-      deliver([makeParcel(1_000)], 10_000, "much");
-      vi.advanceTimersByTime(1);
-      if (attempts.sent.length > 2 * tenants) break;
-    }
-    const ofMany = attempts.sent.filter((_, index) => attempts.tenants[index]?.startsWith("t"));
-    expect(ofMany).toEqual(Array(tenants).fill(Array(10).fill(1)));
-    const lastOfMany = attempts.tenants.findLastIndex((tenant) => tenant?.startsWith("t"));
-    expect(lastOfMany).toBeLessThan(1 + tenants + 10);
-  });
-
-  it("halve when they are refused within their tenant, and the others wait behind all of that", () => {
-    const parcels = makeParcels(6);
-    const bad = deliver(parcels.slice(0, 4), 10_000, "a");
-    const good = deliver(parcels.slice(4, 5), 10_000, "b");
-    lane.flush();
-    const late = deliver(parcels.slice(5), 10_000, "a");
-    lane.flush();
-    while (attempts.isInFlight) {
-      const sent = attempts.sent.at(-1) ?? [];
-      attempts.end(sent.includes(3) ? REFUSED : DELIVERED);
-    }
-    expect(attempts.sent).toEqual([[1, 2, 3, 4], [1, 2], [3, 4], [3], [4], [5], [6]]);
-    expect(attempts.tenants).toEqual(["a", "a", "a", "a", "a", "b", "a"]);
-    expect(kindsOf(bad, good, late)).toEqual([
-      ...["delivered", "delivered", "refused", "delivered"],
-      "delivered",
-      "delivered",
-    ]);
-    expect(settled.of(parcels)).toEqual(bad.concat(good, late).map(({ kind }) => kind));
-  });
-
-  it("are given back at their deadlines, each tenant's in time, while a batch of another backs off", () => {
-    const call = deliver([makeParcel(500)], 10_000, "a");
-    attempts.end(FAILED);
-    vi.advanceTimersByTime(100);
-    attempts.end({ ...FAILED, retryAfterMs: 5_000 });
-    const ofB = deliver([makeParcel(1)], 6_000, "b");
-    const ofC = deliver([makeParcel(2)], 5_500, "c");
-    attempts.mayBegin = false;
-    vi.advanceTimersByTime(5_500);
-    expect(kindsOf(ofB, ofC)).toEqual(["undelivered"]);
-    expect(ofC).toHaveLength(1);
-    vi.advanceTimersByTime(500);
-    expect(ofB).toHaveLength(1);
-    expect(call).toEqual([]);
-  });
-});
-
 describe("the deadline of a parcel", () => {
   it("that waits: it leaves, is answered and settled, and is not sent later", () => {
     const parcels = makeParcels(3);
@@ -549,7 +507,7 @@ describe("the deadline of a parcel", () => {
 
   it("in flight: what was answered then does not change when the attempt ends", () => {
     let outcomes: readonly ParcelOutcome[] = [];
-    lane.deliver([makeParcel(500)], null, Date.now() + 50, (all) => {
+    lane.deliver([makeParcel(500)], Date.now() + 50, (all) => {
       outcomes = all;
     });
     vi.advanceTimersByTime(50);
@@ -590,7 +548,8 @@ describe("the deadline of a parcel", () => {
     vi.advanceTimersByTime(499);
     expect(call).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(call).toEqual([undelivered("no attempt could start before the deadline; the last one: 500", 100)]);
+    const lastOne = "the last one: 500 (of mine)";
+    expect(call).toEqual([undelivered(`no attempt could start before the deadline; ${lastOne}`, 100)]);
     expect(settled.of(parcels)).toEqual(["refused"]);
     expect(attempts.sent).toHaveLength(1);
   });
@@ -610,8 +569,7 @@ describe("a Retry-After", () => {
   it("holds back what waits and what comes, with a little chance, and gives back at once what cannot wait", () => {
     const parcels = makeParcels(3);
     const calls = [deliver(parcels.slice(0, 1), 1_000), deliver(parcels.slice(1, 2), 5_000)];
-    attempts.lastFailure = "429";
-    lane.pauseUntil(Date.now() + 1_000);
+    lane.pause({ until: Date.now() + 1_000, cause: "429" });
     expect(calls[0]).toEqual([undelivered("429", 1_000)]);
     lane.flush();
     deliver(parcels.slice(2), 5_000);
@@ -627,8 +585,7 @@ describe("a Retry-After", () => {
     const early = deliver([makeParcel(1)], 800);
     lane.flush();
     attempts.end(FAILED);
-    attempts.lastFailure = "429";
-    lane.pauseUntil(Date.now() + 1_000);
+    lane.pause({ until: Date.now() + 1_000, cause: "429" });
     expect(early).toEqual([undelivered("429", 1_000)]);
     vi.advanceTimersByTime(1_099);
     expect(attempts.sent).toEqual([[500]]);
@@ -636,6 +593,18 @@ describe("a Retry-After", () => {
     expect(attempts.sent).toEqual([[500], [500]]);
     attempts.end(DELIVERED);
     expect(call).toEqual([DELIVERED]);
+  });
+
+  it("that was met before there was the lane holds back what comes", async () => {
+    start({}, { until: Date.now() + 1_000, cause: "429" });
+    const early = deliver([makeParcel(500)], 1_000);
+    await Promise.resolve();
+    expect(early).toEqual([undelivered("429", 1_100)]);
+    deliver([makeParcel(500)]);
+    vi.advanceTimersByTime(1_099);
+    expect(attempts.sent).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(attempts.sent).toEqual([[500]]);
   });
 
   it("sets the wait of the batch that met it", () => {
@@ -649,19 +618,19 @@ describe("a Retry-After", () => {
 });
 
 describe("an upstream that nothing can be sent to", () => {
-  const OPEN = undelivered("breaker open", 7);
+  const OPEN = undelivered("blocked, of others", 7);
 
   it("has all that waits given back, and what was in flight when its attempt fails", () => {
     const parcels = makeParcels(3);
     const inFlight = deliver(parcels.slice(0, 1));
     lane.flush();
     const waiting = deliver(parcels.slice(1));
-    attempts.blocked = OPEN;
+    attempts.isBlocked = true;
     lane.giveBackWaiting(OPEN);
     expect(waiting).toEqual([OPEN, OPEN]);
     expect(settled.of(parcels)).toEqual(["not", "refused", "refused"]);
     attempts.end(FAILED);
-    expect(inFlight).toEqual([OPEN]);
+    expect(inFlight).toEqual([undelivered("blocked, 500 (of mine)", 7)]);
     expect(settled.of(parcels)).toEqual(["refused", "refused", "refused"]);
     expect(attempts.sent).toHaveLength(1);
   });
@@ -680,7 +649,7 @@ describe("an upstream that nothing can be sent to", () => {
     const parcels = makeParcels(2);
     const call = deliver(parcels);
     lane.flush();
-    attempts.blocked = OPEN;
+    attempts.isBlocked = true;
     attempts.end(REFUSED);
     expect(call).toEqual([OPEN, OPEN]);
     expect(settled.of(parcels)).toEqual(["refused", "refused"]);
@@ -688,7 +657,7 @@ describe("an upstream that nothing can be sent to", () => {
   });
 
   it("has new parcels given back at once, but not before the call is over", async () => {
-    attempts.blocked = OPEN;
+    attempts.isBlocked = true;
     const parcels = makeParcels(2);
     const call = deliver(parcels);
     expect(call).toEqual([]);
@@ -697,13 +666,12 @@ describe("an upstream that nothing can be sent to", () => {
     expect(call).toEqual([OPEN, OPEN]);
   });
 
-  it("keeps what waits while it may get a chance, and sends it when the lane is woken", () => {
+  it("keeps what waits while it may get a chance, and sends it when it is the lane's turn", () => {
     attempts.mayBegin = false;
     deliver([makeParcel(500)]);
     vi.advanceTimersByTime(5_000);
     expect(attempts.sent).toEqual([]);
-    attempts.mayBegin = true;
-    lane.wake();
+    attempts.admit();
     expect(attempts.sent).toEqual([[500]]);
   });
 });
@@ -715,12 +683,116 @@ describe("a caller who delivers again from within an answer", () => {
     const next = (): void => {
       const parcel = sent[round];
       round += 1;
-      if (parcel !== undefined) lane.deliver([parcel], null, Date.now() + 1_000, next);
+      if (parcel !== undefined) lane.deliver([parcel], Date.now() + 1_000, next);
     };
     next();
     for (let request = 0; request < 3; request += 1) attempts.end(DELIVERED);
     expect(attempts.sent).toEqual([[1], [2], [3]]);
     expect(settled.of(sent)).toEqual(["delivered", "delivered", "delivered"]);
+  });
+});
+
+describe("a turn that comes late", () => {
+  beforeEach(() => {
+    attempts.mayBegin = false;
+  });
+
+  it("sends what has gathered until then, and not what has come to its deadline", () => {
+    deliver([makeParcel(500)], 300);
+    deliver([makeParcel(1)]);
+    vi.advanceTimersByTime(300);
+    deliver([makeParcel(499)]);
+    attempts.admit();
+    expect(attempts.sent).toEqual([[1, 499]]);
+  });
+
+  it("is not taken when there is nothing to send any more, or not yet", () => {
+    deliver([makeParcel(500)], 300);
+    vi.advanceTimersByTime(300);
+    attempts.admit();
+    expect(attempts.sent).toEqual([]);
+
+    attempts.mayBegin = false;
+    deliver([makeParcel(500)]);
+    lane.pause({ until: Date.now() + 1_000, cause: "429" });
+    attempts.admit();
+    expect(attempts.sent).toEqual([]);
+    vi.advanceTimersByTime(1_100);
+    expect(attempts.sent).toEqual([[500]]);
+  });
+});
+
+describe("a lane tells that it is empty", () => {
+  const rows = [
+    {
+      name: "when its last parcel is delivered",
+      leave: () => {
+        attempts.end(DELIVERED);
+      },
+    },
+    {
+      name: "when its last parcel is refused",
+      leave: () => {
+        attempts.end(REFUSED);
+      },
+    },
+    {
+      name: "when its last parcel is given back",
+      leave: () => {
+        attempts.end(FAILED);
+        lane.giveBackWaiting(undelivered("closing", 7));
+      },
+    },
+    {
+      name: "when its last parcel cannot wait for a pause",
+      leave: () => {
+        attempts.end(FAILED);
+        lane.pause({ until: Date.now() + 20_000, cause: "429" });
+      },
+    },
+    {
+      name: "at the deadline of its last parcel",
+      leave: () => {
+        attempts.end(FAILED);
+        attempts.mayBegin = false;
+        vi.advanceTimersByTime(10_000);
+      },
+    },
+    {
+      name: "after the deadline of its last parcel in flight, when the attempt ends",
+      leave: () => {
+        vi.advanceTimersByTime(10_000);
+        if (emptied > 0) throw new Error("it is in flight");
+        attempts.end(FAILED);
+      },
+    },
+  ];
+  it.each(rows)("$name, and not before", ({ leave }) => {
+    deliver([makeParcel(500)]);
+    expect(emptied).toBe(0);
+    leave();
+    expect(emptied).toBeGreaterThan(0);
+  });
+
+  it("when it takes nothing", () => {
+    attempts.isBlocked = true;
+    deliver([makeParcel(500)]);
+    expect(emptied).toBe(1);
+  });
+
+  it("not while halves of a refused batch wait, nor while anything comes from within an answer", () => {
+    lane.deliver([makeParcel(1), makeParcel(2)], Date.now() + 1_000, () => {
+      deliver([makeParcel(3)]);
+    });
+    lane.flush();
+    for (const end of [REFUSED, DELIVERED, REFUSED]) {
+      attempts.end(end);
+      expect(emptied).toBe(0);
+    }
+    vi.advanceTimersByTime(20);
+    expect(attempts.sent).toEqual([[1, 2], [1], [2], [3]]);
+    attempts.end(DELIVERED);
+    expect(emptied).toBe(1);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { ParcelOutcome } from "../../src/deliver/outcome.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
 import { SenderUnderTest } from "./senderUnderTest.ts";
@@ -274,7 +275,7 @@ describe("the breaker of a sender", () => {
     await open([OK], { breaker: { consecutiveFailures: 3, resetAfterMs: 20_000 } });
     const startedAt = Date.now();
     const [outcome] = await deliver(makeParcels(1), LONG_MS);
-    expect(outcome).toMatchObject({ kind: "undelivered", cause: "breaker open, last failure: 500 (full)" });
+    expect(outcome).toMatchObject({ kind: "undelivered", cause: "breaker open, last failure: 500" });
     expect(Date.now() - startedAt).toBeLessThan(5_000);
     expect(stub.requests).toHaveLength(3);
     expect(test.breakerStates).toEqual(["open"]);
@@ -414,6 +415,139 @@ describe("the breaker of a sender", () => {
     trial.answerAll(204);
     expect((await Promise.all(early.map(kindsOf))).flat()).toEqual(["delivered", "delivered"]);
     expect(test.breakerStates).toEqual(["open", "half_open", "closed"]);
+  });
+});
+
+describe("tenants of an upstream that is told them", () => {
+  const TENANT = "x-scope-orgid";
+  const WORDS = "user=bad: series {customer=Jane} over limit";
+
+  /** Answers to the tenant "bad" with `act`, and takes what any other sends. */
+  function judge(act: Act): Act {
+    return (response, socket) => {
+      const isBad = stub.requests.at(-1)?.headers[TENANT] === "bad";
+      (isBad ? act : OK)(response, socket);
+    };
+  }
+
+  function deliverOf(tenant: string | null, forMs = 500): Promise<readonly ParcelOutcome[]> {
+    return test.deliver(makeParcels(1), Date.now() + forMs, 0, tenant);
+  }
+
+  const rows = [
+    { name: "429 with Retry-After", act: answer(429, WORDS, { "Retry-After": "8" }) },
+    { name: "429", act: answer(429, WORDS) },
+    { name: "503", act: answer(503, WORDS) },
+    { name: "503 with Retry-After", act: answer(503, WORDS, { "Retry-After": "8" }) },
+    { name: "a redirect", act: answer(302, "", { Location: "/over-limit" }) },
+  ];
+  it.each(rows)(
+    "are all delivered at once while one meets $name, which no other hears of",
+    async ({ act }) => {
+      await start([judge(act)], {
+        breaker: { consecutiveFailures: 3, resetAfterMs: LONG_MS },
+        delivery: { tenantHeader: TENANT },
+      });
+      for (let round = 0; round < 4; round += 1) {
+        const bad = deliverOf("bad", 100);
+        const others = [
+          deliverOf("good", LONG_MS),
+          deliverOf(null, LONG_MS),
+          deliverOf(`new ${round}`, LONG_MS),
+        ];
+        expect((await Promise.all(others)).flat()).toEqual(Array(3).fill({ kind: "delivered" }));
+        expect(await bad).toMatchObject([{ kind: "undelivered" }]);
+      }
+      expect(test.breakerStates).toEqual([]);
+    },
+  );
+
+  it("have their own Retry-After: until it is over nothing of one is tried, in no lane", async () => {
+    await start([judge(answer(429, WORDS, { "Retry-After": "30" }))], {
+      delivery: { tenantHeader: TENANT, lanes: 2 },
+    });
+    expect(await deliverOf("bad")).toMatchObject([{ cause: `429 (${WORDS})` }]);
+    for (const lane of [0, 1]) {
+      expect(await test.deliver(makeParcels(1), Date.now() + 500, lane, "bad")).toMatchObject([
+        { cause: "429" },
+      ]);
+    }
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  it("all wait when the upstream asks for it in an answer to a request that names none", async () => {
+    await start([answer(429, WORDS, { "Retry-After": "30" }), OK], { delivery: { tenantHeader: TENANT } });
+    await deliverOf(null);
+    expect(await deliverOf("good")).toMatchObject([{ kind: "undelivered", cause: "429" }]);
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  it("all see the breaker open when it does not answer, whoever finds out", async () => {
+    await start([blackHole], {
+      breaker: { consecutiveFailures: 2, resetAfterMs: LONG_MS },
+      delivery: { tenantHeader: TENANT, remoteTimeoutMs: 50 },
+    });
+    await Promise.all([deliverOf("a", LONG_MS), deliverOf("b", LONG_MS)]);
+    expect(test.breakerStates).toEqual(["open"]);
+    expect(await deliverOf("good")).toMatchObject([
+      { cause: "breaker open, last failure: no answer within 50 ms" },
+    ]);
+  });
+
+  it("hear the status only of what the upstream answered to a request that names none", async () => {
+    await start([answer(500, WORDS)], {
+      breaker: { consecutiveFailures: 1, resetAfterMs: LONG_MS },
+      delivery: { tenantHeader: TENANT },
+    });
+    expect(await deliverOf(null)).toMatchObject([{ cause: `breaker open, last failure: 500 (${WORDS})` }]);
+    for (const tenant of [null, "other"]) {
+      expect(await deliverOf(tenant)).toMatchObject([{ cause: "breaker open, last failure: 500" }]);
+    }
+    expect(test.logText()).toContain(WORDS);
+  });
+
+  it("have its half-open breaker closed by any answer", async () => {
+    await start([answer(500), judge(answer(503))], {
+      breaker: { consecutiveFailures: 1, resetAfterMs: 50 },
+      delivery: { tenantHeader: TENANT },
+    });
+    await deliverOf(null);
+    await expect.poll(() => test.breakerStates).toEqual(["open", "half_open"]);
+    await deliverOf("bad", 50);
+    expect(test.breakerStates).toEqual(["open", "half_open", "closed"]);
+  });
+
+  it("are answered, settled and gone when the sender closes while they wait", async () => {
+    const held = new HeldAnswers();
+    await start([held.act], { delivery: { tenantHeader: TENANT } });
+    const parcels = makeParcels(40);
+    const calls = parcels.map((parcel, index) =>
+      test.deliver([parcel], Date.now() + LONG_MS, 0, `t${index}`),
+    );
+    await expect.poll(() => held.count).toBe(9);
+    const closed = test.sender.close(Date.now() + LONG_MS);
+    held.answerAll(204);
+    await closed;
+    const outcomes = (await Promise.all(calls)).flat().map(({ kind }) => kind);
+    expect(outcomes).toEqual(parcels.map((_, index) => (index < 9 ? "delivered" : "undelivered")));
+    expect(test.settled.of(parcels)).toEqual(
+      parcels.map((_, index) => (index < 9 ? "delivered" : "refused")),
+    );
+    expect(stub.requests).toHaveLength(9);
+  });
+});
+
+describe("tenants of an upstream that is not told them", () => {
+  it("share its Retry-After and its breaker", async () => {
+    await start([BACK_LATER, OK], {
+      breaker: { consecutiveFailures: 1, resetAfterMs: LONG_MS },
+    });
+    await test.deliver(makeParcels(1), Date.now() + 500, 0, "a");
+    expect(test.breakerStates).toEqual(["open"]);
+    expect(await test.deliver(makeParcels(1), Date.now() + 500, 0, "b")).toMatchObject([
+      { cause: "breaker open, last failure: 503" },
+    ]);
+    expect(stub.requests).toHaveLength(1);
   });
 });
 
