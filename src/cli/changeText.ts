@@ -1,36 +1,74 @@
-/** What `check --against` says of a route: what another list of upstreams moves, and how to write it so that less moves. */
-import type { RouteOptions } from "../route/options.ts";
-import { compareSlots, goesByNumber, movedShare, type SlotChanges } from "../route/renumbering.ts";
+/** What is said of a route whose upstreams changed: what that moves, and how to write the list so that less moves. */
+import { compareSlots, goesByNumber, isRenumbered, movedShare } from "../route/renumbering.ts";
+import type { RoutePlacement, SlotChanges } from "../route/renumbering.ts";
 import { shortened } from "./shortened.ts";
+
+/** A route as it was placed before the change. */
+export interface KnownRoute {
+  /** Before this change. */
+  readonly last: RoutePlacement;
+  /** Before the change that led to `last`, if that one renumbered slots; else null. */
+  readonly earlier: RoutePlacement | null;
+}
+
+export interface RouteChange {
+  /**
+   * - `same`: nothing that counts here is different.
+   * - `changed`: no number changes that keys go by, or they are the earlier ones again.
+   * - `renumbered`: they change, and nearly everything moves.
+   */
+  readonly kind: "same" | "changed" | "renumbered";
+  /** One line for a person. */
+  readonly text: string;
+  /** What to write, so that numbers stay, each in one line; empty where nothing is renumbered. */
+  readonly remedies: readonly string[];
+}
+
+/** Follows remedies for a file of the old Go gateway. */
+export const LEGACY_REMEDY =
+  "this takes a native file: files of the old Go gateway have no tombstones; see the command convert";
 
 /**
  * Compares a route with the one of its name that ran before.
  *
- * @param file where `before` comes from
- * @returns lines for a person; the first begins with "warning: " where numbers change that the algorithm goes by
+ * @param from where `known` comes from
  */
-export function changeLines(file: string, before: RouteOptions, now: RouteOptions): string[] {
-  const changes = compareSlots(before.upstreams, now.upstreams);
-  const share = movedShare(before, now);
-  const renumbers = renumberingText(changes, before, now);
-  const changed = [...methodText(before, now, share), ...listText(changes)];
-  const parts = [...changed, ...(renumbers ?? []), movedText(share, now)];
-  if (renumbers === null && changed.length > 0) parts.push(...staysText(before, now, share));
-  if (changes.replaced.length > 0)
-    parts.push("one that is only at another url keeps them by keeping its name");
-  const line = `route ${now.name} against ${file}: ${parts.join("; ")}`;
-  if (renumbers === null) return [line];
-  return [`warning: ${line}`, ...remedyLines(changes, before)];
+export function describeChange(from: string, known: KnownRoute, now: RoutePlacement): RouteChange {
+  const { last, earlier } = known;
+  const changes = compareSlots(last.upstreams, now.upstreams);
+  const share = movedShare(last, now);
+  const changed = [...methodText(last, now, share), ...listText(changes)];
+  const lineOf = (...parts: readonly string[]): string =>
+    `route ${now.name} against ${from}: ${[...changed, ...parts].join("; ")}`;
+  const moved = movedText(share, now);
+  const hint =
+    changes.replaced.length > 0 ? ["one that is only at another url keeps them by keeping its name"] : [];
+  if (!isRenumbered(last, now)) {
+    const kind = changed.length === 0 && share === 0 ? "same" : "changed";
+    const stays = changed.length > 0 ? staysText(last, now, share) : [];
+    return { kind, text: lineOf(moved, ...stays, ...hint), remedies: [] };
+  }
+  if (earlier !== null && !isRenumbered(earlier, now)) {
+    const text = lineOf("numbers are again what they were before the last change", moved);
+    return { kind: "changed", text, remedies: [] };
+  }
+  const text = lineOf(renumberingText(changes, last, now), moved, ...hint);
+  return { kind: "renumbered", text, remedies: remedies(changes, last) };
+}
+
+/** The same as one line of a log. @param isLegacy whether the list is a file's of the old Go gateway */
+export function changeLine({ text, remedies }: RouteChange, isLegacy: boolean): string {
+  return [text, ...remedies, ...(isLegacy && remedies.length > 0 ? [LEGACY_REMEDY] : [])].join("; ");
 }
 
 /** How placement itself differs; nothing where keys are others, since that matters more. */
-function methodText(before: RouteOptions, now: RouteOptions, share: number | null): string[] {
+function methodText(before: RoutePlacement, now: RoutePlacement, share: number | null): string[] {
   const [old, algorithm] = [before.placement.algorithm, now.placement.algorithm];
   if (share === null || haveSameMethod(before, now)) return [];
   return [old === algorithm ? `other options of ${algorithm}` : `${algorithm} in the place of ${old}`];
 }
 
-function haveSameMethod(before: RouteOptions, now: RouteOptions): boolean {
+function haveSameMethod(before: RoutePlacement, now: RoutePlacement): boolean {
   return JSON.stringify(before.placement) === JSON.stringify(now.placement);
 }
 
@@ -48,25 +86,23 @@ function listText(changes: SlotChanges): string[] {
   ];
 }
 
-/** null where no number changes that keys go by. */
-function renumberingText(changes: SlotChanges, before: RouteOptions, now: RouteOptions): string[] | null {
+/** Which numbers change that keys go by. */
+function renumberingText(changes: SlotChanges, before: RoutePlacement, now: RoutePlacement): string {
   const { algorithm } = now.placement;
-  if (!goesByNumber(algorithm) || !goesByNumber(before.placement.algorithm)) return null;
   const numbers = changes.renumbered.map((slot) => `${slot.name} is ${slot.now} and was ${slot.before}`);
+  if (numbers.length > 0) return `${algorithm} goes by number, and numbers change: ${shortened(numbers)}`;
   const [count, old] = [now.upstreams.length, before.upstreams.length];
-  if (numbers.length > 0) return [`${algorithm} goes by number, and numbers change: ${shortened(numbers)}`];
-  if (algorithm !== "hashmod" || count === old) return null;
-  return [`hashmod goes by how many there are, ${count} now and ${old} before, where jump moves few`];
+  return `hashmod goes by how many there are, ${count} now and ${old} before, where jump moves few`;
 }
 
-function movedText(share: number | null, { placement }: RouteOptions): string {
+function movedText(share: number | null, { placement }: RoutePlacement): string {
   if (share === null) return "keys are others than before, so nearly all series move";
   if (share === 0) return "nothing moves";
   return `${(share * 100).toFixed(1)} % of its ${placement.key.kind === "task" ? "tasks" : "keys"} move`;
 }
 
 /** What can be said of the others where the list changes as it should. */
-function staysText(before: RouteOptions, now: RouteOptions, share: number | null): string[] {
+function staysText(before: RoutePlacement, now: RoutePlacement, share: number | null): string[] {
   const { algorithm } = now.placement;
   if (share === null || share === 0 || !haveSameMethod(before, now)) return [];
   const why = goesByNumber(algorithm) ? "no number changes" : `${algorithm} goes by name`;
@@ -75,7 +111,7 @@ function staysText(before: RouteOptions, now: RouteOptions, share: number | null
   ];
 }
 
-function remedyLines({ remedy, replaced }: SlotChanges, { upstreams }: RouteOptions): string[] {
+function remedies({ remedy, replaced }: SlotChanges, { upstreams }: RoutePlacement): string[] {
   const { tombstones, toEnd, order } = remedy;
   const names = upstreams.map(({ name }) => name);
   for (const { slot, now } of replaced) names[slot] = now;
@@ -85,7 +121,7 @@ function remedyLines({ remedy, replaced }: SlotChanges, { upstreams }: RouteOpti
   });
   if (toEnd.length > 0) lines.push(`at the end of the list: ${toEnd.join(", ")}`);
   if (order.length > 0) lines.push(`in this order, as before: ${order.join(", ")}`);
-  return lines.map((line) => `  write ${line}`);
+  return lines.map((line) => `write ${line}`);
 }
 
 /** A name as YAML takes it for text; without quotes where it is a plain word. */

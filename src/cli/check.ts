@@ -4,12 +4,15 @@ import { loadConfig } from "../config/load.ts";
 import type { LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { Problem } from "../config/problem.ts";
-import { changeLines } from "./changeText.ts";
+import { describeChange, type KnownRoute, LEGACY_REMEDY } from "./changeText.ts";
+import { readKnown } from "./knownTopology.ts";
 import { routeText, rulesText, unevenText } from "./routeText.ts";
 
 export interface CheckOptions extends LoadOptions {
-  /** The configuration that ran before; null for no comparison. */
+  /** The configuration that ran before; null to compare with what the last start kept. */
   readonly against: string | null;
+  /** The folder in which a start keeps what it runs with; it need not exist. */
+  readonly stateFolder: string;
 }
 
 /**
@@ -33,13 +36,44 @@ export function check(file: string, options: CheckOptions, print: (line: string)
     const uneven = unevenText(route);
     if (uneven !== null) print(`warning: route ${route.name}: ${uneven}`);
   }
-  if (options.against === null) return 0;
-  const compared = compare(config, options.against, options, print);
-  if (compared === "renumbered" && origin === "legacy")
-    print(
-      "  this takes a native file: files of the old Go gateway have no tombstones; see the command convert",
-    );
-  return compared === "invalid" ? 1 : 0;
+  const before = routesBefore(options, print);
+  if (before === "invalid") return 1;
+  if (before === "none") return 0;
+  const renumbered = compare(config, before, print);
+  if (renumbered && origin === "legacy") print(`  ${LEGACY_REMEDY}`);
+  return 0;
+}
+
+/** What a configuration is compared with. */
+interface Before {
+  /** Where it comes from. */
+  readonly from: string;
+  readonly routes: readonly KnownRoute[];
+}
+
+/** Prints what is wrong with it, which is an error where it was asked for. */
+function routesBefore(options: CheckOptions, print: (line: string) => void): Before | "invalid" | "none" {
+  if (options.against !== null) return routesOf(options.against, options, print);
+  const known = readKnown(options.stateFolder);
+  switch (known.kind) {
+    case "known":
+      return { from: known.file, routes: known.routes };
+    case "unusable":
+      print(`warning: ${known.file} cannot be used: ${known.reason}; nothing is compared with it`);
+      return "none";
+    case "none":
+      return "none";
+  }
+}
+
+function routesOf(file: string, options: LoadOptions, print: (line: string) => void): Before | "invalid" {
+  const { config, problems } = loadConfig(file, options);
+  if (config !== null) {
+    return { from: file, routes: config.routes.map(({ route }) => ({ last: route, earlier: null })) };
+  }
+  for (const problem of problems) print(formatProblem(problem));
+  print(`${file}: invalid, ${countErrors(problems)}; nothing is compared with it`);
+  return "invalid";
 }
 
 function countErrors(problems: readonly Problem[]): string {
@@ -47,31 +81,28 @@ function countErrors(problems: readonly Problem[]): string {
   return `${errors} ${errors === 1 ? "error" : "errors"}`;
 }
 
-/** Prints what moves when `config` takes the place of the one in `file`. */
-function compare(
-  config: Config,
-  file: string,
-  options: LoadOptions,
-  print: (line: string) => void,
-): "invalid" | "renumbered" | "compared" {
-  const { config: before, problems } = loadConfig(file, options);
-  if (before === null) {
-    for (const problem of problems) print(formatProblem(problem));
-    print(`${file}: invalid, ${countErrors(problems)}; nothing is compared with it`);
-    return "invalid";
-  }
+/**
+ * Prints what moves when `config` takes the place of what was before.
+ *
+ * @returns whether there is something to be written otherwise
+ */
+function compare(config: Config, { from, routes }: Before, print: (line: string) => void): boolean {
   let renumbered = false;
-  const earlier = new Map(before.routes.map(({ route }) => [route.name, route]));
+  const gone = new Map(routes.map((known) => [known.last.name, known]));
   for (const { route } of config.routes) {
-    const old = earlier.get(route.name);
-    earlier.delete(route.name);
-    const lines =
-      old === undefined ? [`route ${route.name} against ${file}: new`] : changeLines(file, old, route);
-    lines.forEach(print);
-    renumbered ||= lines.length > 1;
+    const known = gone.get(route.name);
+    gone.delete(route.name);
+    if (known === undefined) {
+      print(`route ${route.name} against ${from}: new`);
+      continue;
+    }
+    const { kind, text, remedies } = describeChange(from, known, route);
+    print(kind === "renumbered" ? `warning: ${text}` : text);
+    for (const remedy of remedies) print(`  ${remedy}`);
+    renumbered ||= remedies.length > 0;
   }
-  for (const name of earlier.keys()) print(`route ${name} against ${file}: gone`);
-  return renumbered ? "renumbered" : "compared";
+  for (const name of gone.keys()) print(`route ${name} against ${from}: gone`);
+  return renumbered;
 }
 
 function writtenAddress({ host, port }: Config["listen"]): string {

@@ -11,6 +11,7 @@ import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
+import { STATE_FOLDER } from "./knownTopology.ts";
 import { relabel, type RelabelOptions } from "./relabel.ts";
 import { serve } from "./serve.ts";
 import { sink } from "./sink.ts";
@@ -56,14 +57,15 @@ export async function run(argv: readonly string[]): Promise<number> {
         legacyHash: LegacyHash;
         logLevel: string;
       }) => {
-        code = await serve(config, { ...loadOptions(legacyHash), logLevel });
+        code = await serve(config, { ...loadOptions(legacyHash), logLevel, stateFolder: STATE_FOLDER });
       },
     );
-  configured(command("check", "print every problem of a configuration, and what it means"))
-    .option("--against <file>", "the configuration that ran before: says what moves, and how to move less")
+  configured(command("check", "print every problem of a configuration, what it means and what it moves"))
+    .option("--against <file>", "the configuration that ran before, if not what the last start here kept")
     .action(
       ({ config, legacyHash, against }: { config: string; legacyHash: LegacyHash; against?: string }) => {
-        code = check(config, { ...loadOptions(legacyHash), against: against ?? null }, print);
+        const before = { against: against ?? null, stateFolder: STATE_FOLDER };
+        code = check(config, { ...loadOptions(legacyHash), ...before }, print);
       },
     );
   configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(

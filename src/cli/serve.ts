@@ -7,15 +7,20 @@ import { DeliveryError } from "../deliver/errors.ts";
 import { Gateway } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
+import { changeLine, type RouteChange } from "./changeText.ts";
+import { compareWithKnown, keepKnown } from "./knownTopology.ts";
 import { waitForSignal } from "./stopSignal.ts";
+
+export interface ServeOptions extends LoadOptions {
+  readonly logLevel: string;
+  /** The folder in which is kept what it runs with; it is made if need be. */
+  readonly stateFolder: string;
+}
 
 /**
  * @returns 0 after a signal and an orderly end, 1 when the configuration is invalid or the address cannot be had
  */
-export async function serve(
-  file: string,
-  options: LoadOptions & { readonly logLevel: string },
-): Promise<number> {
+export async function serve(file: string, options: ServeOptions): Promise<number> {
   const log = createLog(options.logLevel);
   const { origin, config, problems } = loadConfig(file, options);
   for (const problem of problems) {
@@ -26,8 +31,11 @@ export async function serve(
     return 1;
   }
   const ended = waitForSignal("SIGTERM", "SIGINT");
+  tellChanges(compareWithKnown(options.stateFolder, config), origin === "legacy", log);
   const gateway = await start(config, log);
   if (gateway === null) return 1;
+  const fault = await keepKnown(options.stateFolder, config);
+  if (fault !== null) log.warn(fault);
   const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
   log.info(
     { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
@@ -45,6 +53,14 @@ export async function serve(
   await gateway.stop();
   log.info("stopped");
   return 0;
+}
+
+/** Logs what is different from the last start: a warning where slots are renumbered, with how to write the list instead. */
+function tellChanges(changes: readonly RouteChange[], isLegacy: boolean, log: Logger): void {
+  for (const change of changes) {
+    if (change.kind === "same") continue;
+    log[change.kind === "renumbered" ? "warn" : "info"](changeLine(change, isLegacy));
+  }
 }
 
 /** Answers null, and says why, when the gateway cannot start. */

@@ -9,6 +9,11 @@ import { buildPlacement, type PlacementAlgorithm } from "../hash/placement.ts";
 import type { NamedSlot } from "../hash/slots.ts";
 import type { RouteOptions } from "./options.ts";
 
+/** What of a route says where its keys go: all that is compared here. */
+export type RoutePlacement = Pick<RouteOptions, "name" | "keyFormat" | "tasks" | "placement"> & {
+  readonly upstreams: readonly NamedSlot[];
+};
+
 /** Placing this many keys tells a share within half a percent. */
 const KEYS_PLACED = 100_000;
 /** 2^32 divided by the golden ratio: its multiples lie evenly over all keys. */
@@ -46,6 +51,17 @@ export interface Remedy {
 /** Whether it gives a slot its keys by its number in the list; the other algorithms go by its name. */
 export function goesByNumber(algorithm: PlacementAlgorithm): boolean {
   return algorithm === "jump" || algorithm === "hashmod" || algorithm === "balanced";
+}
+
+/**
+ * Whether keys go by numbers, and these are others than before: those of some slots, or for hashmod how many there are. Then
+ * far more moves than has to.
+ */
+export function isRenumbered(before: RoutePlacement, now: RoutePlacement): boolean {
+  const { algorithm } = now.placement;
+  if (!goesByNumber(algorithm) || !goesByNumber(before.placement.algorithm)) return false;
+  if (algorithm === "hashmod" && before.upstreams.length !== now.upstreams.length) return true;
+  return compareSlots(before.upstreams, now.upstreams).renumbered.length > 0;
 }
 
 /** A slot that both lists have. */
@@ -133,7 +149,7 @@ function nameOf({ name }: { readonly name: string }): string {
  *
  * @returns 0 to 1, or null where the keys themselves are others than before, or are made otherwise
  */
-export function movedShare(before: RouteOptions, now: RouteOptions): number | null {
+export function movedShare(before: RoutePlacement, now: RoutePlacement): number | null {
   if (!haveSameKeys(before, now)) return null;
   const place = buildPlacement(now.placement, now.upstreams);
   const placeBefore = buildPlacement(before.placement, before.upstreams);
@@ -149,8 +165,8 @@ export function movedShare(before: RouteOptions, now: RouteOptions): number | nu
 }
 
 /** Rules do not count: they may change and leave most series as they were. Keys of pairs never hold the task label. */
-function haveSameKeys(before: RouteOptions, now: RouteOptions): boolean {
-  const keysOf = ({ keyFormat, tasks, placement: { key, missingKey } }: RouteOptions): string =>
+function haveSameKeys(before: RoutePlacement, now: RoutePlacement): boolean {
+  const keysOf = ({ keyFormat, tasks, placement: { key, missingKey } }: RoutePlacement): string =>
     JSON.stringify([keyFormat, key.kind === "task" || keyFormat === "flat" ? tasks : null, key, missingKey]);
   return keysOf(before) === keysOf(now);
 }

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { check } from "../../src/cli/check.ts";
+import { keepKnown } from "../../src/cli/knownTopology.ts";
 import { run as command } from "../../src/cli/program.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
@@ -13,6 +15,7 @@ const OPTIONS = {
   checkRule: faultOf,
   checkPlacement: placementFault,
   against: null,
+  stateFolder: "nothing-is-kept-here",
 } as const;
 
 let folder = "";
@@ -359,6 +362,76 @@ describe("check against the file that ran before", () => {
       "OLD:1:9: routes: want at least one of the routes; got an empty list",
       "OLD: invalid, 1 error; nothing is compared with it",
     ]);
+  });
+});
+
+describe("check against what the last start kept", () => {
+  /** As the gateway starts with a file. */
+  async function started(yaml: string): Promise<string> {
+    const stateFolder = join(folder, "state");
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, yaml);
+    const { config } = loadConfig(file, OPTIONS);
+    if (config === null) throw new Error("the configuration is invalid");
+    expect(await keepKnown(stateFolder, config)).toBeNull();
+    return stateFolder;
+  }
+
+  /** Exit code, and the lines about the change, in which KEPT stands for what is kept. */
+  function checked(yaml: string, stateFolder: string, against: string | null = null): [number, string[]] {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, yaml);
+    const lines: string[] = [];
+    const code = check(file, { ...OPTIONS, stateFolder, against }, (line) =>
+      lines.push(line.replaceAll(join(stateFolder, "topology.json"), "KEPT")),
+    );
+    return [code, lines.slice(2)];
+  }
+
+  it("names the file that it compares with, warns, and says how to write the tombstone", async () => {
+    const stateFolder = await started(routeOver("a b c"));
+    expect(checked(routeOver("a b c"), stateFolder)).toEqual([0, ["route r against KEPT: nothing moves"]]);
+    expect(checked(routeOver("b c"), stateFolder)).toEqual([
+      0,
+      [
+        expect.stringMatching(/^warning: route r against KEPT: taken out a; jump goes by number/),
+        "  write at the top of the list, so that those behind it keep their numbers: - {name: a, removed: true}",
+      ],
+    ]);
+  });
+
+  it("names routes that are new or gone", async () => {
+    const stateFolder = await started(routeOver("a b"));
+    expect(checked(routeOver("a b").replace("name: r", "name: s"), stateFolder)).toEqual([
+      0,
+      ["route s against KEPT: new", "route r against KEPT: gone"],
+    ]);
+  });
+
+  it("gives way to --against", async () => {
+    const stateFolder = await started(routeOver("a b c"));
+    const old = join(folder, "before.yaml");
+    writeFileSync(old, routeOver("b c"));
+    expect(checked(routeOver("b c"), stateFolder, old)).toEqual([
+      0,
+      [`route r against ${old}: nothing moves`],
+    ]);
+  });
+
+  it("warns of a file that cannot be used, and leaves it as it is", async () => {
+    const stateFolder = await started(routeOver("a b"));
+    writeFileSync(join(stateFolder, "topology.json"), "{");
+    expect(checked(routeOver("b"), stateFolder)).toEqual([
+      0,
+      ["warning: KEPT cannot be used: it is no JSON; nothing is compared with it"],
+    ]);
+    expect(readFileSync(join(stateFolder, "topology.json"), "utf8")).toBe("{");
+  });
+
+  it("says nothing, and makes nothing, where nothing is kept", () => {
+    const stateFolder = join(folder, "state");
+    expect(checked(routeOver("a b"), stateFolder)).toEqual([0, []]);
+    expect(existsSync(stateFolder)).toBe(false);
   });
 });
 

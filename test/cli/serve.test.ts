@@ -1,20 +1,24 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { oneSample, requestBody } from "../reference/build.ts";
 import { taskRoute } from "../system/gatewayRig.ts";
 import { Receiver } from "../system/receiver.ts";
 import { VERSION } from "../../src/version.ts";
 
 const MAIN = new URL("../../dist/cmd/main.js", import.meta.url).pathname;
+const DEFAULT_CONFIG = new URL("../../config/default.yaml", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "serve-"));
 const children: ChildProcess[] = [];
 
+beforeEach(() => {
+  rmSync(join(folder, "data"), { recursive: true, force: true });
+});
 afterEach(() => {
   for (const child of children.splice(0)) if (child.exitCode === null) child.kill("SIGKILL");
 });
@@ -29,10 +33,20 @@ class Command {
   error = "";
 
   constructor(...args: string[]) {
-    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    // What it keeps, it keeps below the folder that it runs in.
+    this.child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
     children.push(this.child);
     this.child.stdout?.on("data", (chunk: Buffer) => (this.out += chunk.toString()));
     this.child.stderr?.on("data", (chunk: Buffer) => (this.error += chunk.toString()));
+  }
+
+  /** Messages of its log of one level. */
+  logged(level: string): string[] {
+    const entries = this.error
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { level: string; msg: string });
+    return entries.filter((entry) => entry.level === level).map(({ msg }) => msg);
   }
 
   /** Resolves with the exit code once all output is there. */
@@ -134,6 +148,71 @@ describe("SIGTERM", () => {
   });
 });
 
+describe("serve, started again with another list of upstreams", () => {
+  const STATE_FILE = join("data", "spool", "topology.json");
+
+  function routeOver(upstreams: string): string {
+    return `shutdown: {drain_delay: 0s}\nroutes: [{name: r, tasks: {}, upstreams: [${upstreams}]}]`;
+  }
+
+  function at(name: string, port = 1): string {
+    return `{name: ${name}, url: "http://127.0.0.1:${port}/w"}`;
+  }
+
+  /** Serves it for a moment; what was logged. */
+  async function start(upstreams: string): Promise<{ warnings: string[]; infos: string[] }> {
+    const { command } = await serving(routeOver(upstreams));
+    command.child.kill("SIGTERM");
+    expect(await command.exit()).toBe(0);
+    return { warnings: command.logged("warn"), infos: command.logged("info") };
+  }
+
+  it("warns of slots that are renumbered, with the tombstone to write, and not of that, nor of another url", async () => {
+    const tombstone = "{name: a, removed: true}";
+    expect((await start([at("a"), at("b"), at("c")].join())).warnings).toEqual([]);
+    expect((await start([at("b"), at("c")].join())).warnings).toEqual([
+      expect.stringMatching(
+        /^route r against the last start \(data\/spool\/topology.json\): taken out a; jump goes by number, and numbers change: b is 0 and was 1, c is 1 and was 2; \d\d\.\d % of its tasks move; write at the top of the list, so that those behind it keep their numbers: - \{name: a, removed: true\}$/,
+      ),
+    ]);
+    const remedied = await start([tombstone, at("b"), at("c")].join());
+    expect(remedied.warnings).toEqual([]);
+    expect(remedied.infos[0]).toMatch(/numbers are again what they were before the last change; \d\d\.\d %/);
+    const url = await start([tombstone, at("b", 2), at("c")].join());
+    expect(url.warnings).toEqual([]);
+    expect(url.infos[0]).toBe("listening");
+  });
+
+  it("warns of a damaged file, and replaces it", async () => {
+    const [list, file] = [at("a"), join(folder, STATE_FILE)];
+    await start(list);
+    const kept = readFileSync(file, "utf8");
+    writeFileSync(file, kept.slice(1));
+    expect((await start(list)).warnings).toEqual([
+      `${STATE_FILE} cannot be used: it is no JSON; replaced, and nothing was compared with it`,
+    ]);
+    expect(readFileSync(file, "utf8")).toBe(kept);
+  });
+
+  it("warns once where nothing can be kept, and serves", async () => {
+    writeFileSync(join(folder, "data"), "");
+    expect((await start(at("a"))).warnings).toEqual([
+      expect.stringMatching(/^cannot keep the list of upstreams in \.\/data\/spool: ENOTDIR: /),
+    ]);
+  });
+
+  it("keeps nothing of a start that fails", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const file = join(folder, "taken.yaml");
+    writeFileSync(file, `listen: 127.0.0.1:${port}\n${routeOver(at("a"))}`);
+    expect(await new Command("serve", "--config", file).exit()).toBe(1);
+    expect(existsSync(join(folder, STATE_FILE))).toBe(false);
+    taken.close();
+  });
+});
+
 describe("serve that cannot start", () => {
   it("says every problem of its configuration and ends with 1", async () => {
     const file = join(folder, "bad.yaml");
@@ -169,8 +248,8 @@ describe("the command line", () => {
   it.each([
     { name: "an unknown command", args: ["fly"] },
     { name: "no configuration", args: ["serve"] },
-    { name: "neither series nor file to explain", args: ["explain", "--config", "config/default.yaml"] },
-    { name: "an unknown hash", args: ["check", "--config", "config/default.yaml", "--legacy-hash", "md5"] },
+    { name: "neither series nor file to explain", args: ["explain", "--config", DEFAULT_CONFIG] },
+    { name: "an unknown hash", args: ["check", "--config", DEFAULT_CONFIG, "--legacy-hash", "md5"] },
   ])("answers $name with 2 and its usage", async ({ args }) => {
     const command = new Command(...args);
     expect(await command.exit()).toBe(2);
@@ -181,7 +260,7 @@ describe("the command line", () => {
     const command = new Command(
       "explain",
       "--config",
-      "config/default.yaml",
+      DEFAULT_CONFIG,
       "--json",
       "--input",
       join(folder, "none"),

@@ -10,7 +10,7 @@ import { start } from "../../src/cli/start.ts";
 
 const MAIN = new URL("../../dist/cmd/main.js", import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), "start-"));
-/** The command line, but every command leaves its process id in a file first. */
+/** The command line, but every command leaves its process id in a file first, and what it keeps beside it. */
 const mainWithPid = join(folder, "main.mjs");
 const servers: Server[] = [];
 
@@ -21,6 +21,7 @@ beforeAll(() => {
     [
       'import { writeFileSync } from "node:fs";',
       `writeFileSync(\`${folder}/\${process.argv[2]}.pid\`, String(process.pid));`,
+      `process.chdir(${JSON.stringify(folder)});`,
       `await import(${JSON.stringify(MAIN.href)});`,
     ].join("\n"),
   );

@@ -1,0 +1,142 @@
+/**
+ * The text of the file in which the gateway keeps how its routes place series: JSON, for the next start to compare with.
+ *
+ * It holds names and what placement goes by, and neither urls nor secrets. What is read was written by some version of the
+ * gateway and may be damaged since, or changed by hand, so nothing in it is believed unseen.
+ */
+import { placementFault } from "../hash/placementFault.ts";
+import type { RoutePlacement } from "../route/renumbering.ts";
+import type { KnownRoute } from "./changeText.ts";
+
+/** Grows whenever a file of this version would be misread. */
+const FORMAT = 1;
+
+const MAX_NAME_LENGTH = 200;
+
+/** @param routes in the order of the configuration */
+export function writeKnownRoutes(routes: readonly KnownRoute[]): string {
+  const stored = routes.map(({ last, earlier }) => {
+    return { last: withoutRest(last), earlier: earlier === null ? null : withoutRest(earlier) };
+  });
+  return `${JSON.stringify({ version: FORMAT, routes: stored }, null, 2)}\n`;
+}
+
+/** A route as it is configured has rules and credentials besides. */
+function withoutRest({ name, keyFormat, tasks, placement, upstreams }: RoutePlacement): RoutePlacement {
+  const slots = upstreams.map((slot) => ({
+    name: slot.name,
+    ...(slot.weight === undefined ? {} : { weight: slot.weight }),
+    ...(slot.removed === true ? { removed: true } : {}),
+  }));
+  return { name, keyFormat, tasks, placement, upstreams: slots };
+}
+
+/** Answers why not, when the text is none that this version writes. */
+export function readKnownRoutes(text: string): readonly KnownRoute[] | string {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    return "it is no JSON";
+  }
+  if (!isMap(content) || !("version" in content)) return "it is not of this gateway";
+  if (content["version"] !== FORMAT) return `its format is not ${FORMAT}, the one of this version`;
+  const routes = content["routes"];
+  return Array.isArray(routes) && routes.every(isKnownRoute) ? routes : "what it holds makes no sense";
+}
+
+type Values = Readonly<Record<string, unknown>>;
+type IsValid = (value: unknown) => boolean;
+
+function isKnownRoute(value: unknown): value is KnownRoute {
+  return isMap(value) && isRoute(value["last"]) && (value["earlier"] === null || isRoute(value["earlier"]));
+}
+
+function isRoute(value: unknown): value is RoutePlacement {
+  if (!hasRouteFields(value)) return false;
+  const { tasks, placement, upstreams } = value;
+  const tablesTasks =
+    placement.algorithm !== "balanced" ||
+    (placement.key.kind === "task" && placement.tasks === (tasks?.count ?? null));
+  return tablesTasks && placementFault(placement, upstreams) === null;
+}
+
+/** Whether every field has its type; whether they go together is another question. */
+function hasRouteFields(value: unknown): value is RoutePlacement {
+  return hasFields(value, {
+    name: isName,
+    keyFormat: oneOf("pairs", "flat"),
+    tasks: (tasks) => tasks === null || isTasks(tasks),
+    placement: isPlacement,
+    upstreams: (upstreams) => Array.isArray(upstreams) && upstreams.every(isSlot),
+  });
+}
+
+const isTasks: IsValid = (value) =>
+  hasFields(value, {
+    count: isCount,
+    label: isName,
+    algorithm: oneOf("jump", "hashmod"),
+    key: isKey("all", "by", "without"),
+  });
+
+const isPlacement: IsValid = (value) =>
+  hasFields(value, {
+    key: isKey("task", "all", "by", "without"),
+    missingKey: oneOf("one_place", "whole_set"),
+  }) && isMethod(value);
+
+const isMethod: IsValid = (value) => {
+  switch (isMap(value) ? value["algorithm"] : undefined) {
+    case "jump":
+    case "hashmod":
+    case "rendezvous":
+      return true;
+    case "balanced":
+      return hasFields(value, { tasks: (tasks) => tasks === null || isCount(tasks) });
+    case "ring":
+      return hasFields(value, { hash: oneOf("md5", "fnv1a"), points: isCount });
+    case "maglev":
+      return hasFields(value, { table: isCount });
+    case "multi_probe":
+      return hasFields(value, { probes: isCount });
+    default:
+      return false;
+  }
+};
+
+const isSlot: IsValid = (value) =>
+  hasFields(value, {
+    name: isName,
+    weight: (weight) => weight === undefined || typeof weight === "number",
+    removed: (removed) => removed === undefined || typeof removed === "boolean",
+  });
+
+function isKey(...kinds: readonly string[]): IsValid {
+  return (value) => {
+    if (!isMap(value) || !oneOf(...kinds)(value["kind"])) return false;
+    const { kind, names } = value;
+    return kind === "task" || kind === "all" || (Array.isArray(names) && names.every(isText));
+  };
+}
+
+function hasFields(value: unknown, fields: Readonly<Record<string, IsValid>>): boolean {
+  return isMap(value) && Object.entries(fields).every(([field, isValid]) => isValid(value[field]));
+}
+
+function isMap(value: unknown): value is Values {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function oneOf(...values: readonly unknown[]): IsValid {
+  return (value) => values.includes(value);
+}
+
+const isCount: IsValid = (value) =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) < 2 ** 31;
+
+const isText: IsValid = (value) => typeof value === "string";
+
+/** What a log line and a terminal can take. */
+const isName: IsValid = (value) =>
+  typeof value === "string" && value.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(value);
