@@ -175,10 +175,10 @@ export class Gateway {
       const failed: NamedOutcome[] = [];
       let open = consignments.length;
       if (open === 0) resolve(failed);
-      for (const { route, slot, lane, parcels } of consignments) {
+      for (const { route, slot, replica, lane, parcels } of consignments) {
         const destination = this.#destinations[route]?.get(slot);
         if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
-        for (const { series, items } of parcels) destination.metrics.routed(series, items);
+        for (const { series, items } of parcels) destination.metrics.routed(replica, series, items);
         this.#unflushed.add(destination.sender);
         const tenant = tenants.byRoute[route]?.header ?? null;
         const deadline = started + destination.deliveryDeadlineMs;
@@ -261,7 +261,7 @@ export class Gateway {
 
   #countTally(tally: Tally, counts: SeriesCounts): void {
     if (tally.kind === "unrouted") {
-      this.#metrics.dropped("", tally.reason, counts);
+      this.#metrics.unrouted(tally.reason, counts);
       return;
     }
     const route = this.#config.routes[tally.route]?.route.name ?? "";
@@ -270,7 +270,7 @@ export class Gateway {
         this.#metrics.notSelected.add({ route }, counts);
         return;
       case "dropped":
-        this.#metrics.dropped(route, tally.reason, counts);
+        this.#metrics.dropped(route, tally.replica, tally.reason, counts);
         // Rules of an upstream are there to drop; the others have made what cannot be sent.
         if (tally.reason !== "write_relabel_configs") this.#warnOfDrop(route, tally.reason, counts.series);
         return;
@@ -301,12 +301,12 @@ export class Gateway {
   #buildDestinations({ route, upstreams, delivery }: RouteConfig, index: number): Map<number, Destination> {
     const slots = route.upstreams.map(({ name }) => name);
     const destinations = upstreams.map((upstream): [number, Destination] => {
-      const metrics = this.#metrics.upstream(route.name, upstream.name);
+      const metrics = this.#metrics.upstream(route.name, upstream.name, route.placement.replicas);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
       const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
       const sender = new Sender(upstream, delivery, tools, {
-        settled: (end, _parcels, items) => {
-          metrics.settled(end, items);
+        settled: (end, _parcels, items, replica) => {
+          metrics.settled(replica, end, items);
         },
         attempted: (result, durationMs) => {
           this.#arrivals += 1;

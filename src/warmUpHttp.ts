@@ -134,6 +134,7 @@ function deliver(sender: Sender, body: readonly Uint8Array[], now: () => number)
     plainBytes: elements.length,
     series: SERIES,
     items: { samples: SERIES, histograms: 0, exemplars: 0 },
+    replica: 0,
   }));
   return Promise.all(
     parcels.map(

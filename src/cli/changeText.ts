@@ -63,13 +63,22 @@ export function changeLine({ text, remedies }: RouteChange, isLegacy: boolean): 
 
 /** How placement itself differs; nothing where keys are others, since that matters more. */
 function methodText(before: RoutePlacement, now: RoutePlacement, share: number | null): string[] {
-  const [old, algorithm] = [before.placement.algorithm, now.placement.algorithm];
-  if (share === null || haveSameMethod(before, now)) return [];
-  return [old === algorithm ? `other options of ${algorithm}` : `${algorithm} in the place of ${old}`];
+  if (share === null) return [];
+  return [...algorithmText(before, now), ...replicasText(before, now)];
 }
 
-function haveSameMethod(before: RoutePlacement, now: RoutePlacement): boolean {
-  return JSON.stringify(before.placement) === JSON.stringify(now.placement);
+function algorithmText(before: RoutePlacement, now: RoutePlacement): string[] {
+  const [old, algorithm] = [before.placement.algorithm, now.placement.algorithm];
+  if (old !== algorithm) return [`${algorithm} in the place of ${old}`];
+  const { replicas } = now.placement;
+  const isSame = JSON.stringify({ ...before.placement, replicas }) === JSON.stringify(now.placement);
+  return isSame ? [] : [`other options of ${algorithm}`];
+}
+
+function replicasText(before: RoutePlacement, now: RoutePlacement): string[] {
+  const [old, replicas] = [before.placement.replicas, now.placement.replicas];
+  if (old === replicas) return [];
+  return [`${replicas} ${replicas === 1 ? "replica" : "replicas"} in the place of ${old}`];
 }
 
 function listText(changes: SlotChanges): string[] {
@@ -98,13 +107,14 @@ function renumberingText(changes: SlotChanges, before: RoutePlacement, now: Rout
 function movedText(share: number | null, { placement }: RoutePlacement): string {
   if (share === null) return "keys are others than before, so nearly all series move";
   if (share === 0) return "nothing moves";
-  return `${(share * 100).toFixed(1)} % of its ${placement.key.kind === "task" ? "tasks" : "keys"} move`;
+  const keys = placement.key.kind === "task" ? "tasks" : "keys";
+  return `${(share * 100).toFixed(1)} % of its ${placement.replicas === 1 ? keys : `copies of ${keys}`} move`;
 }
 
 /** What can be said of the others where the list changes as it should. */
 function staysText(before: RoutePlacement, now: RoutePlacement, share: number | null): string[] {
   const { algorithm } = now.placement;
-  if (share === null || share === 0 || !haveSameMethod(before, now)) return [];
+  if (share === null || share === 0 || methodText(before, now, share).length > 0) return [];
   const why = goesByNumber(algorithm) ? "no number changes" : `${algorithm} goes by name`;
   return [
     `only keys of these upstreams${algorithm === "maglev" ? ", and a few others," : ""} do, since ${why}`,

@@ -1,6 +1,12 @@
 /** `explain`: what every route does with a series, by the code that routes real traffic. */
 import type { Config, RouteConfig } from "../config/config.ts";
-import { Decider, type RouteDecision, type RouteWitness, type TellRule } from "../route/decide.ts";
+import {
+  type CopyDecision,
+  Decider,
+  type RouteDecision,
+  type RouteWitness,
+  type TellRule,
+} from "../route/decide.ts";
 import type { RefusalReason } from "../route/door.ts";
 import { labelPairs } from "../route/labelText.ts";
 import type { Placed } from "../route/place.ts";
@@ -26,22 +32,33 @@ export interface OfferedExplanation {
   readonly routes: readonly RouteExplanation[];
 }
 
-/** What one route does with a series: it is not selected, or dropped, or leaves for an upstream. */
-export interface RouteExplanation extends RouteSteps, Partial<PlacedExplanation> {
+/** What one route does with a series: it is not selected, or dropped, or leaves for an upstream or several. */
+export interface RouteExplanation extends RouteSteps, Partial<PlacedExplanation>, CopyOutcome {
   readonly route: string;
   readonly selected?: false;
   /** The route before this one that is final and kept the series, so that this one was not asked. */
   readonly final?: string;
-  readonly dropped?: DropReason;
-  /** As they leave for the upstream, task label included. */
-  readonly labels?: Labels;
+  /** Where the route has replicas: what becomes of each copy. That of a single one stands in the route itself. */
+  readonly copies?: readonly CopyExplanation[];
 }
 
 /** The labels after its stages. */
 export interface RouteSteps {
   readonly tenant_label?: Labels;
   readonly relabel_configs?: readonly RuleStep[];
+}
+
+/** What becomes of a series on its way to one upstream. */
+export interface CopyOutcome {
   readonly write_relabel_configs?: readonly RuleStep[];
+  readonly dropped?: DropReason;
+  /** As they leave for the upstream, task label included. */
+  readonly labels?: Labels;
+}
+
+export interface CopyExplanation extends CopyOutcome {
+  readonly slot: number;
+  readonly upstream: string;
 }
 
 /** Where a route places a series. */
@@ -51,6 +68,7 @@ export interface PlacedExplanation {
   readonly task?: number;
   /** What stage 2 hashes. */
   readonly placement_key: number;
+  /** By replica. */
   readonly slots: readonly number[];
   readonly upstreams: readonly string[];
 }
@@ -94,7 +112,7 @@ export class Explainer {
     const explained = decision.routes.map((each, index) => ({
       route: routes[index]?.route.name ?? "",
       ...notes[index]?.steps,
-      ...this.#explainRoute(each, routes[index], series),
+      ...this.#explainRoute(each, routes[index], notes[index], series),
       ...(final === null || index <= final.index ? {} : { final: final.name }),
     }));
     const isUnrouted = decision.routes.every(({ kind }) => kind === "not_selected");
@@ -104,22 +122,44 @@ export class Explainer {
   #explainRoute(
     decision: RouteDecision,
     config: RouteConfig | undefined,
+    notes: RouteNotes | undefined,
     series: SeriesScan,
   ): Omit<RouteExplanation, "route"> {
     switch (decision.kind) {
       case "not_selected":
         return { selected: false };
       case "dropped":
-        return {
-          dropped: decision.reason,
-          ...(decision.placed === null ? {} : explainPlaced(decision.placed, config)),
-        };
-      case "sent":
-        return {
-          labels: this.#forwardedLabels(series, decision.splices),
-          ...explainPlaced(decision.placed, config),
-        };
+        return { dropped: decision.reason };
+      case "placed":
+        return this.#explainCopies(decision, config, notes, series);
     }
+  }
+
+  #explainCopies(
+    { placed, copies }: Extract<RouteDecision, { kind: "placed" }>,
+    config: RouteConfig | undefined,
+    notes: RouteNotes | undefined,
+    series: SeriesScan,
+  ): Omit<RouteExplanation, "route"> {
+    const place = explainPlaced(placed, config);
+    const outcomes = copies.map((copy, replica) => {
+      const steps = notes?.upstreamSteps(placed.slots[replica] ?? -1) ?? [];
+      return this.#explainCopy(copy, steps, series);
+    });
+    if (outcomes.length === 1) return { ...outcomes[0], ...place };
+    const explained = outcomes.map((outcome, replica): CopyExplanation => {
+      return { slot: place.slots[replica] ?? -1, upstream: place.upstreams[replica] ?? "", ...outcome };
+    });
+    return { ...place, copies: explained };
+  }
+
+  #explainCopy(copy: CopyDecision, steps: readonly RuleStep[], series: SeriesScan): CopyOutcome {
+    return {
+      ...(steps.length === 0 ? {} : { write_relabel_configs: steps }),
+      ...(copy.kind === "dropped"
+        ? { dropped: copy.reason }
+        : { labels: this.#forwardedLabels(series, copy.splices) }),
+    };
   }
 
   #forwardedLabels(series: SeriesScan, splices: readonly Splice[]): Labels {
@@ -142,14 +182,14 @@ function finalRoute(
 }
 
 function explainPlaced(
-  { key, task, placementKey, slot }: Placed,
+  { key, task, placementKey, slots }: Placed,
   config: RouteConfig | undefined,
 ): PlacedExplanation {
   return {
     ...(key === null || task === null ? {} : { key, task }),
     placement_key: placementKey,
-    slots: [slot],
-    upstreams: [config?.route.upstreams[slot]?.name ?? ""],
+    slots,
+    upstreams: slots.map((slot) => config?.route.upstreams[slot]?.name ?? ""),
   };
 }
 
@@ -158,7 +198,8 @@ class RouteNotes implements RouteWitness {
   readonly rules: TellRule;
   readonly #route: RouteConfig["route"];
   readonly #steps: RuleStep[] = [];
-  readonly #upstreamSteps: RuleStep[] = [];
+  /** By slot. */
+  readonly #upstreamSteps = new Map<number, RuleStep[]>();
   #tenantLabel: Labels | null = null;
 
   constructor({ route }: RouteConfig) {
@@ -171,14 +212,19 @@ class RouteNotes implements RouteWitness {
   }
 
   upstreamRules(slot: number): TellRule {
-    return recorder(this.#route.upstreams[slot]?.writeRelabel ?? this.#route.relabel, this.#upstreamSteps);
+    const steps: RuleStep[] = [];
+    this.#upstreamSteps.set(slot, steps);
+    return recorder(this.#route.upstreams[slot]?.writeRelabel ?? this.#route.relabel, steps);
+  }
+
+  upstreamSteps(slot: number): readonly RuleStep[] {
+    return this.#upstreamSteps.get(slot) ?? [];
   }
 
   get steps(): RouteSteps {
     return {
       ...(this.#tenantLabel === null ? {} : { tenant_label: this.#tenantLabel }),
       ...(this.#steps.length === 0 ? {} : { relabel_configs: this.#steps }),
-      ...(this.#upstreamSteps.length === 0 ? {} : { write_relabel_configs: this.#upstreamSteps }),
     };
   }
 }

@@ -1,6 +1,6 @@
 /** An explanation as lines for a person. */
 import { labelText } from "../route/labelText.ts";
-import type { Explanation, OfferedExplanation, RouteExplanation } from "./explain.ts";
+import type { CopyOutcome, Explanation, OfferedExplanation, RouteExplanation } from "./explain.ts";
 import { type RuleStep, stepLines } from "./ruleSteps.ts";
 import type { Labels } from "./seriesLines.ts";
 
@@ -29,11 +29,7 @@ function describeDrop(dropped: OfferedExplanation["dropped"]): string[] {
 }
 
 function describeRoute(route: RouteExplanation, before: Labels): string[] {
-  const {
-    tenant_label: tenantLabel,
-    relabel_configs: steps = [],
-    write_relabel_configs: written = [],
-  } = route;
+  const { tenant_label: tenantLabel, relabel_configs: steps = [], slots = [], upstreams = [] } = route;
   const lines = [
     ...(tenantLabel === undefined ? [] : [row("tenant label", labelText(tenantLabel))]),
     ...stepLines(steps, "rule", tenantLabel ?? before),
@@ -45,15 +41,24 @@ function describeRoute(route: RouteExplanation, before: Labels): string[] {
     }
     lines.push(
       row("placement key", String(route.placement_key)),
-      row("slot", (route.slots ?? []).join(", ")),
-      row("upstream", (route.upstreams ?? []).join(", ")),
+      row(slots.length > 1 ? "slots" : "slot", slots.join(", ")),
+      row(upstreams.length > 1 ? "upstreams" : "upstream", upstreams.join(", ")),
     );
   }
-  // The task label has come in between.
-  lines.push(...stepLines(written, "write rule", null));
-  if (route.dropped !== undefined) lines.push(`dropped: ${route.dropped}`);
-  if (route.labels !== undefined) lines.push(row("forwarded as", labelText(route.labels)));
-  return lines;
+  const copies = (route.copies ?? []).flatMap((copy) => [
+    `copy for ${copy.upstream}`,
+    ...describeOutcome(copy).map((line) => INDENT + line),
+  ]);
+  return [...lines, ...copies, ...describeOutcome(route)];
+}
+
+function describeOutcome({ write_relabel_configs: written = [], dropped, labels }: CopyOutcome): string[] {
+  return [
+    // The task label has come in between.
+    ...stepLines(written, "write rule", null),
+    ...(dropped === undefined ? [] : [`dropped: ${dropped}`]),
+    ...(labels === undefined ? [] : [row("forwarded as", labelText(labels))]),
+  ];
 }
 
 function describeFinal(name: string | undefined): string {

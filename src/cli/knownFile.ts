@@ -58,7 +58,7 @@ function isRoute(value: unknown): value is RoutePlacement {
   const tablesTasks =
     placement.algorithm !== "balanced" ||
     (placement.key.kind === "task" && placement.tasks === (tasks?.count ?? null));
-  return tablesTasks && placementFault(placement, upstreams) === null;
+  return tablesTasks && placementFault(placement, upstreams, placement.replicas) === null;
 }
 
 /** Whether every field has its type; whether they go together is another question. */
@@ -84,6 +84,7 @@ const isPlacement: IsValid = (value) =>
   hasFields(value, {
     key: isKey("task", "all", "by", "without"),
     missingKey: oneOf("one_place", "whole_set"),
+    replicas: isCount,
   }) && isMethod(value);
 
 const isMethod: IsValid = (value) => {

@@ -8,7 +8,8 @@ import { shortened } from "./shortened.ts";
 
 /**
  * Fewer tasks than this for each upstream spread too unevenly: under jump some upstreams get half as much again; under
- * balanced one task more or less counts for too much.
+ * balanced one task more or less counts for too much. With replicas balanced is no better than jump, since it places the first
+ * copies alone.
  */
 const ENOUGH_TASKS = { jump: 40, balanced: 10 } as const;
 
@@ -40,12 +41,16 @@ function describeSlots({ placement, upstreams }: RouteOptions): string[] {
     weight === undefined ? [] : [`${name} ${weight}`],
   );
   return [
-    `${live} ${live === 1 ? "upstream" : "upstreams"} by ${key} (${describeMethod(placement)})`,
+    `${describeReplicas(placement)}${live} ${live === 1 ? "upstream" : "upstreams"} by ${key} (${describeMethod(placement)})`,
     ...(weights.length > 0 ? [`weights: ${shortened(weights)}`] : []),
     ...(removed.length > 0
       ? [`${removed.length} of ${upstreams.length} upstreams removed: ${shortened(removed)}`]
       : []),
   ];
+}
+
+function describeReplicas({ replicas }: RouteOptions["placement"]): string {
+  return replicas === 1 ? "" : `each series on ${replicas} of `;
 }
 
 function countLive(upstreams: RouteOptions["upstreams"]): number {
@@ -108,8 +113,10 @@ function describeKey(key: KeyRule): string {
 function describeBalance(route: RouteOptions): string {
   const { tasks, placement, upstreams } = route;
   if (tasks === null || placement.key.kind !== "task") return "how even this is depends on the series";
-  if (tasks.count > MAX_TASKS_COUNTED) return `balance not counted, more than ${MAX_TASKS_COUNTED} tasks`;
-  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, upstreams);
+  const { replicas } = placement;
+  if (tasks.count * replicas > MAX_TASKS_COUNTED)
+    return `balance not counted, more than ${MAX_TASKS_COUNTED} ${replicas === 1 ? "tasks" : "copies of tasks"}`;
+  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, upstreams, replicas);
   const empty = emptySlots.map((slot) => upstreams[slot]?.name ?? "");
   const withoutTasks =
     empty.length === 0 ? "none without tasks" : `${empty.length} without tasks: ${shortened(empty)}`;
@@ -120,24 +127,26 @@ function describeBalance(route: RouteOptions): string {
 export function unevenText({ tasks, placement, upstreams }: RouteOptions): string | null {
   if (tasks === null || placement.key.kind !== "task") return null;
   const live = countLive(upstreams);
-  if (live === 1) return null;
-  const { algorithm } = placement;
+  const { algorithm, replicas } = placement;
+  // Then every upstream has every task.
+  if (live === replicas) return null;
+  const copies = tasks.count * replicas;
   if (algorithm === "jump" || algorithm === "balanced") {
-    const share = tasks.count / live;
-    const least = ENOUGH_TASKS[algorithm];
+    const share = copies / live;
+    const least = replicas === 1 ? ENOUGH_TASKS[algorithm] : ENOUGH_TASKS.jump;
     if (share >= least) return null;
     return (
       `${share.toFixed(1)} tasks for each upstream spread unevenly; ` +
-      `want at least ${least}, here ${least * live} tasks`
+      `want at least ${least}, here ${Math.ceil((least * live) / replicas)} tasks`
     );
   }
   // Fewer tasks than upstreams are warned about already, and who gives weights wants it uneven.
   const isWeighted = upstreams.some(({ weight }) => weight !== undefined);
-  if (tasks.count < live || tasks.count > MAX_TASKS_COUNTED || isWeighted) return null;
-  const { maxOverAverage } = taskBalance(tasks.count, placement, upstreams);
+  if (copies < live || copies > MAX_TASKS_COUNTED || isWeighted) return null;
+  const { maxOverAverage } = taskBalance(tasks.count, placement, upstreams, replicas);
   if (maxOverAverage < UNEVEN) return null;
   return (
-    `${tasks.count} tasks spread unevenly over these ${live} upstreams; ` +
-    "want more tasks, or algorithm: balanced, which gives every upstream as many"
+    `${tasks.count} tasks spread unevenly over these ${live} upstreams; want more tasks` +
+    (replicas === 1 ? ", or algorithm: balanced, which gives every upstream as many" : "")
   );
 }

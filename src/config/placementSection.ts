@@ -15,6 +15,8 @@ const ALGORITHM = oneOf("jump", "balanced", "hashmod", "ring", "maglev", "rendez
 const WITH_OPTIONS = ["ring", "maglev", "multi_probe"] as const;
 /** Whether it is too small or too large is for the algorithm to say. */
 const ANY_INTEGER = integer({ min: Number.MIN_SAFE_INTEGER });
+/** How many there can be is for the list of upstreams to say. */
+const REPLICAS = integer({ min: 1 });
 const SOME_LABEL_NAMES = someOf(setOf(text, "label names"), "label names");
 
 /** What placement needs to know of the rest of its route. */
@@ -50,10 +52,11 @@ export function readPlacement(
     placement.problems.error(placement.placeOf("missing_key"), message);
   }
   const placed = readMethod(placement, key?.kind === "task" ? (route.tasks?.count ?? null) : null);
+  const replicas = placement.optional("replicas", REPLICAS, 1);
   // A task key without tasks was reported, and leaves open how many tasks there are to be balanced.
   const isKnown = key !== null && (key.kind !== "task" || route.tasks !== null);
-  if (placed !== null && isKnown) reportFaults(placement, placed, route, check);
-  return { key: key ?? usual, missingKey, ...(placed?.method ?? { algorithm: "jump" }) };
+  if (placed !== null && isKnown) reportFaults(placement, placed, replicas, route, check);
+  return { key: key ?? usual, missingKey, replicas, ...(placed?.method ?? { algorithm: "jump" }) };
 }
 
 const placementKey: Reader<PlacementKey> = (node, problems) => {
@@ -143,16 +146,27 @@ function readMultiProbe(multiProbe: Section): PlacedMethod {
   return { method: { algorithm: "multi_probe", probes }, place: multiProbe.placeOf("probes") };
 }
 
-/** Reports all slots that are wrong. With names that differ, what is wrong with a slot is its weight: without it the others come to light. */
+/**
+ * Reports all slots that are wrong, and too many replicas. With names that differ, what is wrong with a slot is its weight:
+ * without it the others come to light, as what is wrong with the algorithm does without replicas.
+ */
 function reportFaults(
-  { problems }: Section,
+  placement: Section,
   { method, place }: PlacedMethod,
+  wanted: number,
   { slots, slotsPlace }: PlacedRoute,
   check: PlacementCheck,
 ): void {
   if (slots === null) return;
+  const { problems } = placement;
   const left: NamedSlot[] = slots.map(({ slot }) => slot);
-  for (let fault = check(method, left); fault !== null; fault = check(method, left)) {
+  let replicas = wanted;
+  for (let fault = check(method, left, replicas); fault !== null; fault = check(method, left, replicas)) {
+    if (fault.code === "PLACEMENT_TOO_FEW_LIVE") {
+      problems.error(placement.placeOf("replicas"), fault.message);
+      replicas = 1;
+      continue;
+    }
     const faulty = slots[fault.slot ?? -1];
     if (fault.slot === null || faulty?.slot.weight === undefined) {
       problems.error(fault.code === "PLACEMENT_ALL_REMOVED" ? slotsPlace : place, fault.message);

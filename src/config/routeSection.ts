@@ -166,9 +166,11 @@ function warnOfIdleSlots(
   slots: readonly SlotOptions[],
 ): void {
   const live = slots.filter(({ removed }) => removed !== true).length;
-  if (tasks === null || placement.key.kind !== "task" || live <= tasks.count) return;
+  if (tasks === null || placement.key.kind !== "task") return;
+  const copies = tasks.count * placement.replicas;
+  if (live <= copies) return;
   const message =
-    `${live} upstreams for ${tasks.count} tasks: with key: task at least ${live - tasks.count} get nothing; ` +
-    "want more tasks, or fewer upstreams";
+    `${live} upstreams for ${copies} ${placement.replicas === 1 ? "tasks" : "copies of tasks"}: ` +
+    `with key: task at least ${live - copies} get nothing; want more tasks, or fewer upstreams`;
   route.problems.warning(route.placeOf("upstreams"), message);
 }

@@ -45,8 +45,8 @@ export interface LaneTools {
   /** 0 <= random() < 1 */
   readonly random: () => number;
   readonly log: DeliveryLog;
-  /** Told of parcels for which nothing more will happen here, and what they hold together. Does not throw. */
-  readonly settled: (end: Settlement, parcels: number, items: ItemCounts) => void;
+  /** Told of parcels of one replica for which nothing more will happen here, and what they hold together. Does not throw. */
+  readonly settled: (end: Settlement, parcels: number, items: ItemCounts, replica: number) => void;
   /** Told of a lane that holds nothing now, waiting or in flight; possibly more than once. Does not throw. */
   readonly emptied: (lane: Lane) => void;
 }
@@ -302,7 +302,13 @@ export class Lane {
   }
 
   #settle(end: Settlement, parcels: readonly LaneParcel[]): void {
-    if (parcels.length > 0) this.#tools.settled(end, parcels.length, sumItems(parcels));
+    const replica = parcels[0]?.parcel.replica;
+    if (replica === undefined) return;
+    // Parcels of several replicas share requests, and each replica is counted by itself.
+    const counted = parcels.filter(({ parcel }) => parcel.replica === replica);
+    this.#tools.settled(end, counted.length, sumItems(counted), replica);
+    const others = parcels.filter(({ parcel }) => parcel.replica !== replica);
+    this.#settle(end, others);
   }
 }
 

@@ -24,11 +24,11 @@ import type { ItemCounts, Parcel } from "../wire/parcel.ts";
 /** What a sender tells its owner, who counts. None of these may throw. */
 export interface SenderEvents {
   /**
-   * So many parcels, which hold these items together, are settled: the upstream has them, or they are refused, by the
-   * upstream or because they were not accepted in time. Every parcel given to deliver() is among them exactly once, which
+   * So many parcels of a replica, which hold these items together, are settled: the upstream has them, or they are refused, by
+   * the upstream or because they were not accepted in time. Every parcel given to deliver() is among them exactly once, which
    * can be after it was answered `undelivered`, when an attempt was still under way.
    */
-  settled(end: Settlement, parcels: number, items: ItemCounts): void;
+  settled(end: Settlement, parcels: number, items: ItemCounts, replica: number): void;
   /** One attempt to deliver a batch ended, after this many milliseconds. */
   attempted(result: AttemptEnd["kind"], durationMs: number): void;
   breakerChanged(state: BreakerState): void;
@@ -76,8 +76,8 @@ export class Sender {
         this.#lanes.pause(tenant, pause);
       },
     });
-    const settled: SenderEvents["settled"] = (end, parcels, items) => {
-      events.settled(end, parcels, items);
+    const settled: SenderEvents["settled"] = (end, parcels, items, replica) => {
+      events.settled(end, parcels, items, replica);
     };
     this.#lanes = new Lanes(delivery, this.#attempts, { now: tools.now, random: tools.random, log, settled });
     this.#metadata = new MetadataQueue(this.#attempts);

@@ -28,10 +28,17 @@ export type Decision =
 
 export type RouteDecision =
   | { readonly kind: "not_selected" }
-  /** After the route had selected it; `placed` once it had an upstream. */
-  | { readonly kind: "dropped"; readonly reason: DropReason; readonly placed: Placed | null }
-  /** It goes to its slot with these changes of the message that came in, in order. */
-  | { readonly kind: "sent"; readonly placed: Placed; readonly splices: readonly Splice[] };
+  /** After the route had selected it, and before it had a place: for what the route's rules made of it. */
+  | { readonly kind: "dropped"; readonly reason: DropReason }
+  /** It has a place, and a copy for each replica. */
+  | { readonly kind: "placed"; readonly placed: Placed; readonly copies: readonly CopyDecision[] };
+
+/** What becomes of the copy for one upstream, whatever becomes of the others. */
+export type CopyDecision =
+  /** By the upstream's rules, or for what they made of it. */
+  | { readonly kind: "dropped"; readonly reason: DropReason }
+  /** It leaves with these changes of the message that came in, in order. */
+  | { readonly kind: "sent"; readonly splices: readonly Splice[] };
 
 /** Told what rules do, for explanations; null labels mean that the rule dropped the series. Rules count from 0. */
 export interface DecisionWitness {
@@ -44,7 +51,7 @@ export interface RouteWitness {
   readonly rules: TellRule;
   /** The labels with the tenant's, in a route that has such a label. */
   tenantLabel(labels: readonly Label[]): void;
-  /** For the rules of the upstream that the series is placed on. */
+  /** For the rules of an upstream that the series is placed on; asked once for each. */
   upstreamRules(slot: number): TellRule;
 }
 
@@ -199,12 +206,20 @@ class CompiledRoute {
     const offered = this.#withTenant(incoming, tenant, witness);
     const draft = yield* offered.apply(this.#rules, witness?.rules);
     if (draft === "dropped") return NOT_SELECTED;
-    if (draft === "overlong") return { kind: "dropped", reason: "label_value_too_long", placed: null };
+    if (draft === "overlong") return { kind: "dropped", reason: "label_value_too_long" };
     const rewritten = draft.isChanged ? draft.rewritten() : null;
     const fault = rewritten === null ? null : faultOf(draft, rewritten, this.#limits);
-    if (fault !== null) return { kind: "dropped", reason: fault, placed: null };
+    if (fault !== null) return { kind: "dropped", reason: fault };
     const placed = this.#place(rewritten ?? draft.series);
-    return yield* this.#forUpstream(draft, rewritten, placed, witness);
+    const copies: CopyDecision[] = [];
+    let unwritten: CopyDecision | null = null;
+    for (const slot of placed.slots) {
+      const rules = this.#upstreamRules[slot] ?? null;
+      const written =
+        rules === null ? null : yield* this.#write(draft, rules, placed.task, witness?.upstreamRules(slot));
+      copies.push(written ?? (unwritten ??= this.#send(draft, rewritten, placed.task)));
+    }
+    return { kind: "placed", placed, copies };
   }
 
   /** The label says what the header says: a label of that name that came with the series is none of the sender's. */
@@ -219,34 +234,32 @@ class CompiledRoute {
     return labelled;
   }
 
-  *#forUpstream(
+  /** A copy as the rules of its upstream make it; null when they change nothing. */
+  *#write(
     draft: Draft,
-    rewritten: RewrittenLabels | null,
-    placed: Placed,
-    witness?: RouteWitness,
-  ): Steps<RouteDecision> {
-    const taskSplice =
-      this.#taskLabel === null || placed.task === null
-        ? NO_SPLICE
-        : this.#taskLabel.splice(rewritten ?? draft.series, placed.task);
-    const rules = this.#upstreamRules[placed.slot] ?? null;
-    if (rules !== null) {
-      const labelled = draft.with(this.#withTask(draft.labels, placed.task));
-      const written = yield* labelled.apply(rules, witness?.upstreamRules(placed.slot));
-      if (written === "dropped") return { kind: "dropped", reason: "write_relabel_configs", placed };
-      if (written === "overlong") return { kind: "dropped", reason: "label_value_too_long", placed };
-      if (written !== labelled) return this.#sendWritten(written, placed);
-    }
-    const splices = rewritten === null ? [taskSplice] : replaceLabels(draft.series, rewritten, taskSplice);
-    return { kind: "sent", placed, splices };
+    rules: RelabelRules,
+    task: number | null,
+    tell?: TellRule,
+  ): Steps<CopyDecision | null> {
+    const labelled = draft.with(this.#withTask(draft.labels, task));
+    const written = yield* labelled.apply(rules, tell);
+    if (written === "dropped") return { kind: "dropped", reason: "write_relabel_configs" };
+    if (written === "overlong") return { kind: "dropped", reason: "label_value_too_long" };
+    if (written === labelled) return null;
+    const rewritten = written.rewritten();
+    const fault = faultOf(written, rewritten, this.#upstreamLimits);
+    if (fault !== null) return { kind: "dropped", reason: fault };
+    return { kind: "sent", splices: replaceLabels(draft.series, rewritten, NO_SPLICE) };
   }
 
-  /** With labels that the upstream's rules changed. */
-  #sendWritten(draft: Draft, placed: Placed): RouteDecision {
-    const rewritten = draft.rewritten();
-    const fault = faultOf(draft, rewritten, this.#upstreamLimits);
-    if (fault !== null) return { kind: "dropped", reason: fault, placed };
-    return { kind: "sent", placed, splices: replaceLabels(draft.series, rewritten, NO_SPLICE) };
+  /** A copy with the labels that the route made, and the task's. */
+  #send(draft: Draft, rewritten: RewrittenLabels | null, task: number | null): CopyDecision {
+    const taskSplice =
+      this.#taskLabel === null || task === null
+        ? NO_SPLICE
+        : this.#taskLabel.splice(rewritten ?? draft.series, task);
+    const splices = rewritten === null ? [taskSplice] : replaceLabels(draft.series, rewritten, taskSplice);
+    return { kind: "sent", splices };
   }
 
   #withTask(labels: readonly Label[], task: number | null): readonly Label[] {

@@ -1,9 +1,15 @@
-/** Routes, their upstreams' lanes and what is counted, by the numbers that the engine knows them by. */
+/**
+ * Routes, their upstreams' lanes and what is counted, by the numbers that the engine knows them by.
+ *
+ * An upstream gets first copies of some series and further copies of others. Each replica has destinations of its own, so a
+ * parcel holds copies of one replica and is counted with it, and the ledger of every (route, replica) adds up exactly. Parcels of
+ * several replicas still share lanes, and so requests: they meet in the upstream's sender.
+ */
 import type { Effect } from "../engine/engine.ts";
-import type { Decision, RouteDecision } from "./decide.ts";
+import type { CopyDecision, Decision, RouteDecision } from "./decide.ts";
 import type { ParcelLimits, RouteOptions } from "./options.ts";
 import type { Placed } from "./place.ts";
-import { talliesOf, type Tally, tallyNumber } from "./tally.ts";
+import { type DropReason, Tallies, type Tally } from "./tally.ts";
 
 /** A route, the limits of what it sends, and how many lanes each of its upstreams has. */
 export interface RouterRoute {
@@ -12,13 +18,22 @@ export interface RouterRoute {
   readonly lanes: number;
 }
 
-/** Where parcels go: index of the route, slot number in it, and lane of that slot's upstream. */
+/** Where parcels go: index of the route, slot number in it, which copy they hold, and lane of that slot's upstream. */
 export interface LaneAddress {
   readonly route: number;
   readonly slot: number;
+  readonly replica: number;
   readonly lane: number;
 }
 
+/** A route's destinations: the number of lane 0 of the first copy at slot 0, and how many lanes and replicas a slot has. */
+interface RouteNumbering {
+  readonly first: number;
+  readonly lanes: number;
+  readonly replicas: number;
+}
+
+const NO_ROUTE: RouteNumbering = { first: 0, lanes: 1, replicas: 1 };
 const NO_EFFECT: readonly Effect[] = [];
 
 export class Destinations {
@@ -29,66 +44,81 @@ export class Destinations {
   readonly limits: readonly ParcelLimits[];
   /** By number of the tally. */
   readonly tallies: readonly Tally[];
-  /** By route: the number of lane 0 of slot 0, and how many lanes a slot has. */
-  readonly #numbering: readonly { readonly first: number; readonly lanes: number }[];
+  readonly #tallies: Tallies;
+  readonly #numbering: readonly RouteNumbering[];
 
   constructor(routes: readonly RouterRoute[]) {
     const addresses: LaneAddress[] = [];
     const limits: ParcelLimits[] = [];
     this.#numbering = routes.map(({ route, limits: ofRoute, lanes }, index) => {
       const first = addresses.length;
+      const { replicas } = route.placement;
       for (let slot = 0; slot < route.upstreams.length; slot++) {
-        for (let lane = 0; lane < lanes; lane++) {
-          addresses.push({ route: index, slot, lane });
-          limits.push(ofRoute);
+        for (let replica = 0; replica < replicas; replica++) {
+          for (let lane = 0; lane < lanes; lane++) {
+            addresses.push({ route: index, slot, replica, lane });
+            limits.push(ofRoute);
+          }
         }
       }
-      return { first, lanes };
+      return { first, lanes, replicas };
     });
     this.routes = routes.length;
     this.addresses = addresses;
     this.limits = limits;
-    this.tallies = talliesOf(routes.length);
+    this.#tallies = new Tallies(routes.map(({ route }) => route.placement.replicas));
+    this.tallies = this.#tallies.all;
   }
 
   /** What the engine does with a series that is decided so. */
   effects(decision: Decision): readonly Effect[] {
     if (decision.kind === "refused") return NO_EFFECT;
     if (decision.kind === "dropped") {
-      return [count({ kind: "unrouted", reason: decision.reason }), ...this.#selectedByNone()];
+      return [this.#count({ kind: "unrouted", reason: decision.reason }), ...this.#selectedByNone()];
     }
     const effects = decision.routes.flatMap((each, route) => this.#effectsOf(each, route));
     if (decision.routes.every(({ kind }) => kind === "not_selected")) {
-      effects.push(count({ kind: "unrouted", reason: "no_route" }));
+      effects.push(this.#count({ kind: "unrouted", reason: "no_route" }));
     }
     return effects;
   }
 
   #effectsOf(decision: RouteDecision, route: number): Effect[] {
-    if (decision.kind === "not_selected") return [count({ kind: "not_selected", route })];
-    const effects: Effect[] = [];
-    if (decision.kind === "dropped") {
-      effects.push(count({ kind: "dropped", route, reason: decision.reason }));
-    } else {
-      const { placed, splices } = decision;
-      effects.push({ kind: "send", destination: this.#destination(route, placed), splices });
-    }
-    if (decision.placed?.missingKeyLabels === true)
-      effects.push(count({ kind: "missing_key_labels", route }));
+    if (decision.kind === "not_selected") return [this.#count({ kind: "not_selected", route })];
+    if (decision.kind === "dropped") return this.#droppedInAll(route, decision.reason);
+    const { placed, copies } = decision;
+    const effects = copies.map((copy, replica) => this.#effectOf(copy, route, replica, placed));
+    if (placed.missingKeyLabels) effects.push(this.#count({ kind: "missing_key_labels", route }));
     return effects;
   }
 
-  /** Lanes keep the order of a series, so a series has one lane; neighbouring tasks get different ones. */
-  #destination(route: number, { slot, placementKey }: Placed): number {
-    const { first, lanes } = this.#numbering[route] ?? { first: 0, lanes: 1 };
-    return first + slot * lanes + (placementKey % lanes);
+  #effectOf(copy: CopyDecision, route: number, replica: number, placed: Placed): Effect {
+    if (copy.kind === "dropped") return this.#count({ kind: "dropped", route, replica, reason: copy.reason });
+    return {
+      kind: "send",
+      destination: this.#destination(route, replica, placed),
+      splices: copy.splices,
+    };
+  }
+
+  #droppedInAll(route: number, reason: DropReason): Effect[] {
+    const { replicas } = this.#numbering[route] ?? NO_ROUTE;
+    return Array.from({ length: replicas }, (_, replica) =>
+      this.#count({ kind: "dropped", route, replica, reason }),
+    );
+  }
+
+  /** Lanes keep the order of a series, so a series has one lane at an upstream; neighbouring tasks get different ones. */
+  #destination(route: number, replica: number, { slots, placementKey }: Placed): number {
+    const { first, lanes, replicas } = this.#numbering[route] ?? NO_ROUTE;
+    return first + ((slots[replica] ?? 0) * replicas + replica) * lanes + (placementKey % lanes);
   }
 
   #selectedByNone(): Effect[] {
-    return this.#numbering.map((_, route) => count({ kind: "not_selected", route }));
+    return this.#numbering.map((_, route) => this.#count({ kind: "not_selected", route }));
   }
-}
 
-function count(tally: Tally): Effect {
-  return { kind: "count", tally: tallyNumber(tally) };
+  #count(tally: Tally): Effect {
+    return { kind: "count", tally: this.#tallies.numberOf(tally) };
+  }
 }

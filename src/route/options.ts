@@ -23,6 +23,8 @@ export type PlacementOptions = PlacementMethod & {
   readonly key: PlacementKey;
   /** Where series go that have none of the labels of a `by` key: all where the empty key goes, or by their whole set. */
   readonly missingKey: "one_place" | "whole_set";
+  /** How many upstreams get a copy of each series; at most as many as are no tombstones. */
+  readonly replicas: number;
 };
 
 /** What a route does with the tenant that a request names in a header. */

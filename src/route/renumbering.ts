@@ -145,23 +145,34 @@ function nameOf({ name }: { readonly name: string }): string {
 
 /**
  * The share of keys that have another upstream now, by name: of the first tasks where the task is the key, else of keys as
- * label sets have them.
+ * label sets have them. With replicas it is the share of their copies that are at an upstream which had none of that key: in
+ * which order a key has its upstreams does not matter.
  *
  * @returns 0 to 1, or null where the keys themselves are others than before, or are made otherwise
  */
 export function movedShare(before: RoutePlacement, now: RoutePlacement): number | null {
   if (!haveSameKeys(before, now)) return null;
-  const place = buildPlacement(now.placement, now.upstreams);
-  const placeBefore = buildPlacement(before.placement, before.upstreams);
+  const namesNow = namesPicker(now);
+  const namesBefore = namesPicker(before);
   const byTask = now.placement.key.kind === "task" ? (now.tasks?.count ?? 1) : null;
   const count = Math.min(byTask ?? KEYS_PLACED, KEYS_PLACED);
   let moved = 0;
   for (let number = 0; number < count; number++) {
     const key = byTask === null ? Math.imul(number, STEP) : number;
-    const name = now.upstreams[place.place(key)]?.name;
-    if (before.upstreams[placeBefore.place(key)]?.name !== name) moved += 1;
+    const had = namesBefore(key);
+    for (const name of namesNow(key)) if (!had.includes(name)) moved += 1;
   }
-  return moved / count;
+  return moved / (count * now.placement.replicas);
+}
+
+/** Gives a key the names of its upstreams. */
+function namesPicker({ placement, upstreams }: RoutePlacement): (key: number) => readonly string[] {
+  const { placeReplicas, replicas } = buildPlacement(placement, upstreams, placement.replicas);
+  const picked = new Int32Array(replicas);
+  return (key) => {
+    placeReplicas(key, picked);
+    return Array.from(picked, (slot) => upstreams[slot]?.name ?? "");
+  };
 }
 
 /** Rules do not count: they may change and leave most series as they were. Keys of pairs never hold the task label. */

@@ -18,7 +18,7 @@ export interface SeriesCounts extends ItemCounts {
   readonly series: number;
 }
 
-/** What one lane of one upstream gets of a request, to be sent in this order. */
+/** What one lane of one upstream gets of a request for one replica, to be sent in this order. */
 export interface Consignment extends LaneAddress {
   readonly parcels: readonly Parcel[];
 }
@@ -143,14 +143,17 @@ export class RequestParts {
   #consign(destination: number, parcels: readonly (readonly Piece[])[]): Consignment {
     const address = this.#destinations.addresses[destination];
     if (address === undefined) throw new Error(`bug: no destination ${destination}`);
-    return { route: address.route, slot: address.slot, lane: address.lane, parcels: parcels.map(joined) };
+    return { ...address, parcels: parcels.map((pieces) => joined(pieces, address.replica)) };
   }
 }
 
 /** The parcel of its pieces, of which there is one unless the request took several steps. */
-function joined(pieces: readonly Piece[]): Parcel {
+function joined(pieces: readonly Piece[], replica: number): Parcel {
   const [only] = pieces;
-  if (only !== undefined && pieces.length === 1) return only;
+  if (only !== undefined && pieces.length === 1) {
+    const { elements, plainBytes, series, items } = only;
+    return { elements, plainBytes, series, items, replica };
+  }
   const counts = new CountTally();
   let plainBytes = 0;
   for (const piece of pieces) {
@@ -159,7 +162,7 @@ function joined(pieces: readonly Piece[]): Parcel {
   }
   const { series, samples, histograms, exemplars } = counts;
   const elements = withHeadroom(...pieces.map((piece) => piece.elements));
-  return { elements, plainBytes, series, items: { samples, histograms, exemplars } };
+  return { elements, plainBytes, series, items: { samples, histograms, exemplars }, replica };
 }
 
 /** Counts that grow. */

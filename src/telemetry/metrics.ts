@@ -4,6 +4,10 @@
  * Names follow Prometheus: a prefix, base units, `_total` for counters. Labels are names from the configuration, never
  * URLs. Everything is counted per request or parcel, not per sample; what is counted for every parcel is added up in plain
  * numbers, and given to prom-client when somebody looks.
+ *
+ * With replicas every series is there several times, and each of its copies has a ledger of its own: what is counted from the
+ * choice of upstreams on has the label `copy`, "0" for the first. It is not called `replica`, since that is what many a
+ * Prometheus calls itself in its external labels, which do not replace a label that is there.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -57,22 +61,28 @@ class ItemTally implements Items {
   }
 }
 
-/** What is counted of one (route, upstream); without upstream, of what its route dropped. */
+/** What is counted of copies of one replica at one (route, upstream); without upstream, of those that their route dropped. */
 class UpstreamTally {
-  readonly labels: { readonly route: string; readonly upstream: string };
+  readonly labels: { readonly route: string; readonly upstream: string; readonly copy: string };
   series = 0;
   readonly routed = new ItemTally();
   readonly delivered = new ItemTally();
   readonly refused = new ItemTally();
   readonly dropped = new ItemTally();
 
-  constructor(route: string, upstream: string) {
-    this.labels = { route, upstream };
+  constructor(route: string, upstream: string, replica: number) {
+    this.labels = { route, upstream, copy: String(replica) };
   }
 
   inFlight(item: keyof Items): number {
     return this.routed[item] - this.delivered[item] - this.refused[item] - this.dropped[item];
   }
+}
+
+function tallyOf(tallies: readonly UpstreamTally[], replica: number): UpstreamTally {
+  const tally = tallies[replica];
+  if (tally === undefined) throw new Error(`bug: no replica ${replica}`);
+  return tally;
 }
 
 function describeItem(item: keyof Items, suffix: string, what: string): { name: string; help: string } {
@@ -92,8 +102,8 @@ export interface DecisionTable {
 
 /** The metrics of one (route, upstream). */
 export interface UpstreamMetrics {
-  routed(series: number, items: Items): void;
-  settled(end: "delivered" | "refused", items: Items): void;
+  routed(replica: number, series: number, items: Items): void;
+  settled(replica: number, end: "delivered" | "refused", items: Items): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
 }
@@ -109,8 +119,8 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #dropReasons: readonly string[];
   readonly #upstreams: UpstreamTally[] = [];
-  /** By route. */
-  readonly #unplaced = new Map<string, UpstreamTally>();
+  /** By route and replica. */
+  readonly #unplaced = new Map<string, readonly UpstreamTally[]>();
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
   ]);
@@ -141,11 +151,16 @@ export class Metrics {
     "that a route's rules, or rules before it, did not keep",
     ["route"],
   );
-  readonly #seriesDropped = this.#counter("series_dropped_total", "Series dropped, by route and reason", [
+  readonly #seriesDropped = this.#counter(
+    "series_dropped_total",
+    "Copies of series dropped, by route and reason",
+    ["route", "reason", "copy"],
+  );
+  readonly #dropped = this.#items("dropped_total", "dropped, by route and reason", [
     "route",
     "reason",
+    "copy",
   ]);
-  readonly #dropped = this.#items("dropped_total", "dropped, by route and reason", ["route", "reason"]);
   readonly missingKeyLabels = this.#counter(
     "series_missing_key_labels_total",
     "Series without any of the labels that their route keys by",
@@ -188,7 +203,7 @@ export class Metrics {
       this.seriesRefused.inc({ reason }, 0);
       this.refusedAtDoor.add({ reason }, NOTHING);
     }
-    for (const reason of reasons.unrouted) this.dropped("", reason, { series: 0, ...NOTHING });
+    for (const reason of reasons.unrouted) this.unrouted(reason, { series: 0, ...NOTHING });
     this.#exposeUpstreams();
     collectDefaultMetrics({ register: this.#registry });
     new Gauge({
@@ -199,26 +214,26 @@ export class Metrics {
     }).set({ version }, 1);
   }
 
-  /** The metrics of one upstream of one route, present from the start. */
-  upstream(route: string, upstream: string): UpstreamMetrics {
+  /** The metrics of one upstream of one route, present from the start. @param replicas of each series in this route */
+  upstream(route: string, upstream: string, replicas: number): UpstreamMetrics {
     const labels = { route, upstream };
-    if (!this.#unplaced.has(route)) this.#addRoute(route);
+    if (!this.#unplaced.has(route)) this.#addRoute(route, replicas);
     this.metadataDelivered.inc({ upstream }, 0);
     this.metadataLost.inc({ upstream }, 0);
-    const tally = new UpstreamTally(route, upstream);
-    this.#upstreams.push(tally);
+    const tallies = this.#tallyCopies(route, upstream, replicas);
     const breaker = (state: BreakerState): void => {
       for (const each of BREAKER_STATES)
         this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
     };
     breaker("closed");
     return {
-      routed: (series, items) => {
+      routed: (replica, series, items) => {
+        const tally = tallyOf(tallies, replica);
         tally.series += series;
         tally.routed.add(items);
       },
-      settled: (end, items) => {
-        tally[end].add(items);
+      settled: (replica, end, items) => {
+        tallyOf(tallies, replica)[end].add(items);
       },
       attempted: (result, seconds) => {
         this.#attempts.inc({ ...labels, result });
@@ -228,24 +243,40 @@ export class Metrics {
     };
   }
 
-  #addRoute(route: string): void {
-    const unplaced = new UpstreamTally(route, "");
-    this.#unplaced.set(route, unplaced);
-    this.#upstreams.push(unplaced);
+  #addRoute(route: string, replicas: number): void {
+    this.#unplaced.set(route, this.#tallyCopies(route, "", replicas));
     this.missingKeyLabels.inc({ route }, 0);
     this.notSelected.add({ route }, NOTHING);
-    for (const reason of this.#dropReasons) this.dropped(route, reason, { series: 0, ...NOTHING });
+    for (const reason of this.#dropReasons) {
+      for (let replica = 0; replica < replicas; replica++) {
+        this.dropped(route, replica, reason, { series: 0, ...NOTHING });
+      }
+    }
   }
 
-  /**
-   * Counts series that are gone, with their items. A route that drops what it has selected has routed it, to no upstream.
-   *
-   * @param route empty for what no route got
-   */
-  dropped(route: string, reason: string, counts: Items & { readonly series: number }): void {
-    this.#seriesDropped.inc({ route, reason }, counts.series);
-    this.#dropped.add({ route, reason }, counts);
-    const tally = this.#unplaced.get(route);
+  /** By replica. */
+  #tallyCopies(route: string, upstream: string, replicas: number): readonly UpstreamTally[] {
+    const tallies = Array.from(
+      { length: replicas },
+      (_, replica) => new UpstreamTally(route, upstream, replica),
+    );
+    this.#upstreams.push(...tallies);
+    return tallies;
+  }
+
+  /** Counts series that no route got, with their items. */
+  unrouted(reason: string, counts: Items & { readonly series: number }): void {
+    const labels = { route: "", reason, copy: "" };
+    this.#seriesDropped.inc(labels, counts.series);
+    this.#dropped.add(labels, counts);
+  }
+
+  /** Counts copies that are gone, with their items. A route that drops what it has selected has routed it, to no upstream. */
+  dropped(route: string, replica: number, reason: string, counts: Items & { readonly series: number }): void {
+    const labels = { route, reason, copy: String(replica) };
+    this.#seriesDropped.inc(labels, counts.series);
+    this.#dropped.add(labels, counts);
+    const tally = this.#unplaced.get(route)?.[replica];
     tally?.routed.add(counts);
     tally?.dropped.add(counts);
   }
@@ -277,7 +308,7 @@ export class Metrics {
   }
 
   #exposeUpstreams(): void {
-    const labels = ["route", "upstream"];
+    const labels = ["route", "upstream", "copy"];
     this.#collected(
       Counter,
       "series_routed_total",

@@ -6,7 +6,7 @@
  * are a snappy block that holds a request.
  */
 
-/** The part of one request that goes to one lane of one upstream. */
+/** The part of one request that goes to one lane of one upstream, of one replica. */
 export interface Parcel {
   /**
    * Snappy elements without a length in front. Not changed by anyone once they are made. HEADROOM bytes in front of them, in
@@ -17,6 +17,8 @@ export interface Parcel {
   readonly plainBytes: number;
   readonly series: number;
   readonly items: ItemCounts;
+  /** Which copies of its series it holds: 0 are the first, and all where a series has one upstream. */
+  readonly replica: number;
 }
 
 /** Free bytes in front of a parcel's elements: as many as snappy's length of a block takes, and some. */

@@ -16,7 +16,7 @@ export function benchRoute(relabel: RelabelRuleList): RouteOptions {
     name: "bench",
     keyFormat: "pairs",
     tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
-    placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
+    placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
     tenant: { header: "x-scope-orgid", label: null, pass: false },
     relabel,
     final: false,

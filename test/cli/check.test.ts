@@ -210,6 +210,53 @@ describe("check of placement", () => {
     );
   });
 
+  it("says how many upstreams each series has, and how even all copies are", () => {
+    const { lines } = run(routeOver("a b c d -e", "tasks: {count: 80}, placement: {replicas: 2}"));
+    expect(lines.at(-1)).toMatch(
+      /; each series on 2 of 4 upstreams by the task \(jump\); 1 of 5 upstreams removed: e; the fullest has 1\.\d\d times the average, none without tasks$/,
+    );
+    const { lines: untasked } = run(routeOver("a b c", "placement: {algorithm: ring, replicas: 2}"));
+    expect(untasked.at(-1)).toContain(
+      "each series on 2 of 3 upstreams by all labels (ring, 160 points of md5)",
+    );
+  });
+
+  it("counts the copies where it warns of few tasks, but not where every upstream has all of them", () => {
+    const of = (names: string, algorithm: string, count: number, replicas: number): string | undefined =>
+      run(
+        routeOver(
+          names,
+          `tasks: {count: ${count}}, placement: {algorithm: ${algorithm}, replicas: ${replicas}}`,
+        ),
+      ).lines.at(-1);
+    for (const algorithm of ["jump", "balanced"]) {
+      expect(of("a b c d", algorithm, 79, 2)).toBe(
+        "warning: route r: 39.5 tasks for each upstream spread unevenly; want at least 40, here 80 tasks",
+      );
+      expect(of("a b c d", algorithm, 80, 2)).toContain("none without tasks");
+      expect(of("a b", algorithm, 2, 2)).toContain(
+        "the fullest has 1.00 times the average, none without tasks",
+      );
+    }
+    expect(of("a b c d e f g h i j k l", "rendezvous", 8, 2)).toBe(
+      "warning: route r: 8 tasks spread unevenly over these 12 upstreams; want more tasks",
+    );
+  });
+
+  it("does not count two thousand million copies of tasks", () => {
+    const { lines } = run(routeOver("a b c", "tasks: {count: 600000}, placement: {replicas: 2}"));
+    expect(lines.at(-1)).toContain("balance not counted, more than 1000000 copies of tasks");
+  });
+
+  it("refuses more replicas than upstreams, with the place in the file", () => {
+    const yaml = routeOver("a b -c", "placement: {replicas: 3}");
+    const { code, lines } = run(yaml);
+    expect(code).toBe(1);
+    expect(lines[0]).toBe(
+      `FILE:1:${yaml.indexOf("3}") + 1}: routes[0].placement.replicas: 3 replicas of each key want as many live slots, and there are 2: add slots or lower replicas`,
+    );
+  });
+
   it("warns of fewer than ten tasks for each upstream under balanced", () => {
     const balanced = (count: number): string | undefined =>
       run(routeOver("a b c", `tasks: {count: ${count}}, placement: {algorithm: balanced}`)).lines.at(-1);
@@ -319,6 +366,24 @@ describe("check against the file that ran before", () => {
     );
     expect(change(routeOver("a b"), routeOver("b a", ring))).toEqual([
       expect.stringMatching(/^route r against OLD: ring in the place of jump; \d\d\.\d % of its keys move$/),
+    ]);
+  });
+
+  it("counts copies where a route has replicas, in whatever order", () => {
+    const replicas = (count: number): string => `placement: {algorithm: rendezvous, replicas: ${count}}`;
+    expect(change(routeOver("a b c", replicas(2)), routeOver("c b a", replicas(2)))).toEqual([
+      "route r against OLD: nothing moves",
+    ]);
+    expect(change(routeOver("a b c d", replicas(2)), routeOver("a b c -d", replicas(2)))).toEqual([
+      expect.stringMatching(
+        /^route r against OLD: removed d; 2\d\.\d % of its copies of keys move; only keys of these upstreams do, since rendezvous goes by name$/,
+      ),
+    ]);
+    expect(change(routeOver("a b c", replicas(1)), routeOver("a b c", replicas(2)))).toEqual([
+      "route r against OLD: 2 replicas in the place of 1; 50.0 % of its copies of keys move",
+    ]);
+    expect(change(routeOver("a b c", replicas(3)), routeOver("a b c", replicas(1)))).toEqual([
+      "route r against OLD: 1 replica in the place of 3; nothing moves",
     ]);
   });
 

@@ -386,6 +386,74 @@ routes:
   });
 });
 
+describe("explain under a configuration with replicas", () => {
+  const config = configOf(`
+routes:
+  - name: twice
+    placement: {replicas: 2}
+    upstreams:
+      - name: a
+        url: http://127.0.0.1:1/
+        write_relabel_configs:
+          - {source_labels: [job], regex: secret, action: drop}
+          - {target_label: at, replacement: a}
+      - {name: b, url: "http://127.0.0.1:2/"}
+`);
+  const explainer = new Explainer(config);
+  const labelled = (job: string, at?: string): [string, string][] => [
+    ["__name__", "up"],
+    ...(at === undefined ? [] : [["at", at] as [string, string]]),
+    ["job", job],
+  ];
+  const stepsAt = (job: string): object[] =>
+    job === "secret"
+      ? [{ rule: 1, action: "drop", dropped: true }]
+      : [
+          { rule: 1, action: "drop", labels: labelled(job) },
+          { rule: 2, action: "replace", labels: labelled(job, "a") },
+        ];
+
+  it.each(["api", "secret"])("shows all upstreams, and what becomes of the copy for each: %s", (job) => {
+    const [route] = routesOf(explainer.explain(labelled(job)));
+    const { slots = [], upstreams: names = [] } = route ?? {};
+    expect(slots.toSorted()).toEqual([0, 1]);
+    expect(names).toEqual(slots.map((slot) => (slot === 0 ? "a" : "b")));
+    const copies = [
+      {
+        slot: 0,
+        upstream: "a",
+        write_relabel_configs: stepsAt(job),
+        ...(job === "secret" ? { dropped: "write_relabel_configs" } : { labels: labelled(job, "a") }),
+      },
+      { slot: 1, upstream: "b", labels: labelled(job) },
+    ];
+    expect(route?.copies).toEqual(slots.map((slot) => copies[slot]));
+    expect(route).not.toHaveProperty("labels");
+    expect(route).not.toHaveProperty("dropped");
+  });
+
+  it("shows them to a person", () => {
+    const first = routesOf(explainer.explain(labelled("api")))[0]?.slots?.[0];
+    const lines = linesOf((print) =>
+      explainText(config, 'up{job="api"}', { tenant: null, json: false }, print),
+    );
+    const copies = [
+      [
+        "    copy for a",
+        '      write rule 1 drop     up{job="api"}',
+        '      write rule 2 replace  up{at="a",job="api"}',
+        '      forwarded as   up{at="a",job="api"}',
+      ],
+      ["    copy for b", '      forwarded as   up{job="api"}'],
+    ];
+    expect(lines.slice(3)).toEqual([
+      `    slots          ${first === 0 ? "0, 1" : "1, 0"}`,
+      `    upstreams      ${first === 0 ? "a, b" : "b, a"}`,
+      ...(first === 0 ? copies : copies.toReversed()).flat(),
+    ]);
+  });
+});
+
 describe("explain of a file", () => {
   it("takes the tenant for all its lines", async () => {
     const file = join(folder, "tenants.ndjson");

@@ -86,7 +86,12 @@ routes:
               algorithm: "jump",
               key: { kind: "by", names: ["job"] },
             },
-            placement: { key: { kind: "task" }, missingKey: "one_place", algorithm: "rendezvous" },
+            placement: {
+              key: { kind: "task" },
+              missingKey: "one_place",
+              replicas: 1,
+              algorithm: "rendezvous",
+            },
             upstreams: [{ name: "a", weight: 2 }, { name: "b", removed: true }, { name: "c" }],
           },
           earlier: null,

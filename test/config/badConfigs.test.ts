@@ -327,10 +327,10 @@ const PLACEMENT: readonly BadConfig[] = [
     ],
   },
   {
-    name: "options of later versions in placement",
-    yaml: inRoute("placement: {replicas: 2}"),
+    name: "an option of placement that does not exist",
+    yaml: inRoute("placement: {topology: 2}"),
     problems: [
-      "4:17: routes[0].placement.replicas: unknown key; want one of: key, missing_key, algorithm, ring, maglev, multi_probe",
+      "4:17: routes[0].placement.topology: unknown key; want one of: key, missing_key, algorithm, ring, maglev, multi_probe, replicas",
     ],
   },
 ];

@@ -62,7 +62,7 @@ describe("the files in config/", () => {
         final: false,
         keyFormat: "pairs",
         tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
-        placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
+        placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
         upstreams: ["sink-0", "sink-1", "sink-2"].map((name) => ({
           name,
           writeRelabel: { dialect: "prometheus", rules: [] },

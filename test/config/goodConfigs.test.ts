@@ -58,7 +58,7 @@ const DEFAULTS: Config = {
         final: false,
         keyFormat: "pairs",
         tasks: null,
-        placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+        placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
         upstreams: [
           { name: "a", writeRelabel: NO_RULES },
           { name: "b", writeRelabel: NO_RULES },
@@ -104,7 +104,7 @@ describe("a configuration of the least that is needed", () => {
 
   it("is the same when every section is there but null", () => {
     const nulls =
-      "key_format: , placement: {key: null, algorithm: }, delivery: {queue_config: , breaker: }, " +
+      "key_format: , placement: {key: null, algorithm: , replicas: }, delivery: {queue_config: , breaker: }, " +
       "relabel_dialect: , relabel_configs: , metric_relabel_configs: , final: , tenant: {header: , label: , pass: }";
     const top = "listen:\nlimits:\nshutdown: ~\nrelabel_configs:\n";
     expect(load(`${top}routes: [{name: r, ${UPSTREAMS}, ${nulls}}]`)).toEqual(DEFAULTS);
@@ -124,7 +124,7 @@ routes:
     final: false
     tenant: {header: X-Scope-OrgID, label: "", pass: false}
     key_format: pairs
-    placement: {key: series, algorithm: jump, missing_key: one_place}
+    placement: {key: series, algorithm: jump, missing_key: one_place, replicas: 1}
     upstreams:
       - {name: a, url: "http://a/w", tls_config: , headers: {}, write_relabel_configs: []}
       - {name: b, url: "http://b/w"}
@@ -236,6 +236,7 @@ describe("tasks and placement", () => {
       key: { kind: "by", names: ["a"] },
       algorithm: "hashmod",
       missingKey: "whole_set",
+      replicas: 1,
     });
   });
 

@@ -45,7 +45,7 @@ describe("an old file with upstreams by the task", () => {
       final: false,
       keyFormat: "flat",
       tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
-      placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
+      placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
       upstreams: [0, 1, 2].map((n) => ({
         name: `monitoring-vmagent-${n}.monitoring-vmagent.monitoring.svc:8429`,
         writeRelabel: { dialect: "prometheus", rules: [] },
@@ -61,6 +61,7 @@ describe("an old file with upstreams by the task", () => {
       key: { kind: "by", names: ["stream_task_id"] },
       algorithm: "hashmod",
       missingKey: "one_place",
+      replicas: 1,
     });
   });
 

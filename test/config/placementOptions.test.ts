@@ -30,7 +30,7 @@ function load(yaml: string, warnings: readonly string[] = []): RouteConfig {
 }
 
 describe("an algorithm of placement", () => {
-  const rest = { key: { kind: "task" }, missingKey: "one_place" };
+  const rest = { key: { kind: "task" }, missingKey: "one_place", replicas: 1 };
   it.each([
     { name: "none", placement: "", expected: { algorithm: "jump" } },
     { name: "jump", placement: "algorithm: jump", expected: { algorithm: "jump" } },
@@ -89,6 +89,25 @@ describe("an algorithm of placement", () => {
     expect(route.upstreams.map(({ name, weight }) => [name, weight])).toEqual([
       ["a", 2.5],
       ["b", undefined],
+    ]);
+  });
+});
+
+describe("replicas", () => {
+  it.each(["jump", "balanced", "hashmod", "ring", "maglev", "rendezvous", "multi_probe"])(
+    "go with every algorithm, up to the number of upstreams: %s",
+    (algorithm) => {
+      const { placement } = load(withPlacement(`algorithm: ${algorithm}, replicas: 2`)).route;
+      expect(placement).toMatchObject({ algorithm, replicas: 2 });
+    },
+  );
+
+  it("count where copies of tasks are compared with upstreams", () => {
+    const route = (count: number, replicas: number): string =>
+      `routes: [{name: r, tasks: {count: ${count}}, placement: {replicas: ${replicas}}, upstreams: [{name: a, url: http://a/w}, {name: b, url: http://b/w}, {name: c, url: http://c/w}]}]`;
+    load(route(2, 2));
+    load(route(1, 2), [
+      "1:76: warning: routes[0].upstreams: 3 upstreams for 2 copies of tasks: with key: task at least 1 get nothing; want more tasks, or fewer upstreams",
     ]);
   });
 });
@@ -229,12 +248,43 @@ const OPTIONS: readonly BadConfig[] = [
     yaml: withPlacement("algorithm: balanced, key: task").replace("    tasks: {count: 128}", ""),
     problems: ["3:43: routes[0].placement.key: task needs tasks in this route; want tasks, or key: series"],
   },
+];
+
+const TOO_MANY = "replicas of each key want as many live slots, and there are";
+const REPLICAS: readonly BadConfig[] = [
   {
-    name: "replicas",
-    yaml: withPlacement("replicas: 2"),
+    name: "no replicas",
+    yaml: withPlacement("replicas: 0"),
+    problems: ["3:27: routes[0].placement.replicas: want at least 1; got 0"],
+  },
+  {
+    name: "replicas that are no count",
+    yaml: withPlacement("replicas: two"),
+    problems: ["3:27: routes[0].placement.replicas: want a whole number; got two"],
+  },
+  {
+    name: "more replicas than upstreams",
+    yaml: withPlacement("replicas: 3"),
+    problems: [`3:27: routes[0].placement.replicas: 3 ${TOO_MANY} 2: add slots or lower replicas`],
+  },
+  {
+    name: "more replicas than upstreams that are no tombstones",
+    yaml: withPlacement("replicas: 2", "", ", removed: true"),
+    problems: [`3:27: routes[0].placement.replicas: 2 ${TOO_MANY} 1: add slots or lower replicas`],
+  },
+  {
+    name: "more replicas than upstreams, besides a weight and a table that are wrong",
+    yaml: withPlacement("replicas: 3, algorithm: maglev, maglev: {table: 3}", ", weight: 0"),
     problems: [
-      "3:17: routes[0].placement.replicas: unknown key; want one of: key, missing_key, algorithm, ring, maglev, multi_probe",
+      `3:27: routes[0].placement.replicas: 3 ${TOO_MANY} 2: add slots or lower replicas`,
+      "3:65: routes[0].placement.maglev.table: a Maglev table of 3 entries: want a prime from 200 (100 for each of 2 slots) to 5000011, 211 say",
+      `5:44: routes[0].upstreams[0].weight: slot "a" has weight 0: want a number above 0; a slot that gets nothing is written removed: true`,
     ],
+  },
+  {
+    name: "replicas of nothing but tombstones",
+    yaml: withPlacement("replicas: 2", ", removed: true", ", removed: true"),
+    problems: ["5:7: routes[0].upstreams: all 2 slots are removed: leave at least one of them live"],
   },
 ];
 
@@ -303,5 +353,5 @@ const SLOTS: readonly BadConfig[] = [
 ];
 
 describe("a configuration with errors in placement", () => {
-  itTellsAll([OPTIONS, UNWEIGHTED, SLOTS].flat());
+  itTellsAll([OPTIONS, REPLICAS, UNWEIGHTED, SLOTS].flat());
 });

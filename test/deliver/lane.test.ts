@@ -71,6 +71,7 @@ const HALF = (): number => 0.5;
 
 let attempts: SteppedAttempts;
 let settled: Settlements;
+let settledReplicas: number[];
 let lane: Lane;
 let emptied: number;
 beforeEach(() => {
@@ -85,13 +86,15 @@ afterEach(() => {
 function start(options: Partial<typeof OPTIONS> = {}, pause = NO_PAUSE): void {
   attempts = new SteppedAttempts();
   settled = new Settlements();
+  settledReplicas = [];
   emptied = 0;
   const tools: LaneTools = {
     now: Date.now,
     random: HALF,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
-    settled: (end, parcels, items) => {
+    settled: (end, parcels, items, replica) => {
       settled.add(end, parcels, items);
+      settledReplicas.push(replica);
     },
     emptied: (told) => {
       if (told === lane) emptied += 1;
@@ -110,6 +113,29 @@ function deliver(parcels: readonly Parcel[], forMs = 10_000): ParcelOutcome[] {
 function kindsOf(...calls: readonly ParcelOutcome[][]): string[] {
   return calls.flat().map(({ kind }) => kind);
 }
+
+describe("parcels of several replicas", () => {
+  const parcels = makeParcels(5).map((parcel, index) => ({ ...parcel, replica: index % 3 }));
+
+  it("share a request, and are settled by replica", () => {
+    const outcomes = deliver(parcels);
+    lane.flush();
+    expect(attempts.sent).toEqual([[1, 2, 3, 4, 5]]);
+    attempts.end(DELIVERED);
+    expect(kindsOf(outcomes)).toEqual(Array(5).fill("delivered"));
+    expect(settledReplicas).toEqual([0, 1, 2]);
+    expect(settled.of(parcels)).toEqual(Array(5).fill("delivered"));
+    expect(settled.total("delivered")).toEqual({ parcels: 5, samples: 15 });
+  });
+
+  it("are refused one by one, and so is the replica's own count", () => {
+    deliver(parcels.slice(0, 2));
+    lane.flush();
+    for (const end of [REFUSED, DELIVERED, REFUSED]) attempts.end(end);
+    expect(settledReplicas).toEqual([0, 1]);
+    expect(settled.of(parcels.slice(0, 2))).toEqual(["delivered", "refused"]);
+  });
+});
 
 describe("an idle lane", () => {
   it("sends 500 series at once", () => {

@@ -21,6 +21,7 @@ export function makeParcel(series = 512, plainBytes = 100): Parcel {
     plainBytes,
     series,
     items: { samples: series, histograms: 0, exemplars: 0 },
+    replica: 0,
   };
 }
 

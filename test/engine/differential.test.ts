@@ -32,12 +32,17 @@ const ROUTES = [
   exampleRoute({
     name: "archive",
     tasks: null,
-    placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+    placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
     upstreams: slotsOf("old-0", "old-1"),
   }),
   exampleRoute({
     name: "by-job",
-    placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place" },
+    placement: {
+      key: { kind: "by", names: ["job"] },
+      algorithm: "jump",
+      missingKey: "one_place",
+      replicas: 1,
+    },
   }),
 ];
 

@@ -39,7 +39,7 @@ function outcomeOf(route: () => SplitRequest): string {
 
 /** Upstreams are independent of each other: whose parcels are named first means nothing. */
 function bySlot(a: Consignment, b: Consignment): number {
-  return a.route - b.route || a.slot - b.slot;
+  return a.route - b.route || a.slot - b.slot || a.replica - b.replica;
 }
 
 function asText(value: unknown): unknown {

@@ -33,6 +33,7 @@ export const RULED_ROUTES: readonly RouteOptions[] = [
     name: "most",
     tenant: TENANT,
     relabel: rulesOf(drop("instance", "x|job|d")),
+    placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 3 },
     upstreams: UPSTREAM_RULES,
   }),
   exampleRoute({
@@ -49,13 +50,19 @@ export const RULED_ROUTES: readonly RouteOptions[] = [
       key: { kind: "by", names: ["job", "inst_ance"] },
       algorithm: "jump",
       missingKey: "one_place",
+      replicas: 1,
     },
   }),
   exampleRoute({
     name: "final",
     final: true,
     tasks: null,
-    placement: { key: { kind: "without", names: ["a"] }, algorithm: "hashmod", missingKey: "one_place" },
+    placement: {
+      key: { kind: "without", names: ["a"] },
+      algorithm: "hashmod",
+      missingKey: "one_place",
+      replicas: 1,
+    },
     relabel: rulesOf(keep("a", "a.*|job|"), labelKeep("[a-z~_]+|😀")),
     upstreams: slotsOf("old-0", "old-1"),
   }),

@@ -34,11 +34,12 @@ export interface SplitParcel {
   readonly items: ItemCounts;
 }
 
-/** What one upstream of one route gets of a request, to be sent in this order. */
+/** What one upstream of one route gets of a request for one replica, to be sent in this order. */
 export interface Consignment {
   /** Index of the route, and slot number in it. */
   readonly route: number;
   readonly slot: number;
+  readonly replica: number;
   readonly parcels: readonly SplitParcel[];
 }
 
@@ -155,10 +156,20 @@ class RequestParts implements RequestVisitor {
       this.#count({ kind: "not_selected", route }, series);
       return;
     }
-    if (decision.kind === "dropped") this.#count({ kind: "dropped", route, reason: decision.reason }, series);
-    else this.#routes[route]?.add(series, decision.placed.slot, decision.splices);
-    if (decision.placed?.missingKeyLabels === true)
-      this.#count({ kind: "missing_key_labels", route }, series);
+    if (decision.kind === "dropped") {
+      const replicas = this.#routes[route]?.replicas ?? 0;
+      for (let replica = 0; replica < replicas; replica++) {
+        this.#count({ kind: "dropped", route, replica, reason: decision.reason }, series);
+      }
+      return;
+    }
+    const { placed, copies } = decision;
+    for (const [replica, copy] of copies.entries()) {
+      if (copy.kind === "dropped")
+        this.#count({ kind: "dropped", route, replica, reason: copy.reason }, series);
+      else this.#routes[route]?.add(series, placed.slots[replica] ?? -1, replica, copy.splices);
+    }
+    if (placed.missingKeyLabels) this.#count({ kind: "missing_key_labels", route }, series);
   }
 
   #count(tally: Tally, series: SeriesScan): void {
@@ -202,23 +213,31 @@ class RequestParts implements RequestVisitor {
 
 /** What one route gets of a request. */
 class RouteParts {
+  readonly replicas: number;
   readonly #limits: ParcelLimits;
-  /** By slot, in the order in which the request's series come to them. */
-  readonly #builders = new Map<number, ParcelBuilder>();
+  /** By slot and replica, in the order in which the request's series come to them. */
+  readonly #builders = new Map<string, { slot: number; replica: number; builder: ParcelBuilder }>();
 
-  constructor({ limits }: SplitRoute) {
+  constructor({ route, limits }: SplitRoute) {
+    this.replicas = route.placement.replicas;
     this.#limits = limits;
   }
 
-  add(series: SeriesScan, slot: number, splices: readonly Splice[]): void {
-    const builder = this.#builders.get(slot) ?? new ParcelBuilder(this.#limits);
-    this.#builders.set(slot, builder);
-    builder.add(series, splices);
+  add(series: SeriesScan, slot: number, replica: number, splices: readonly Splice[]): void {
+    const key = `${slot} ${replica}`;
+    const part = this.#builders.get(key) ?? { slot, replica, builder: new ParcelBuilder(this.#limits) };
+    this.#builders.set(key, part);
+    part.builder.add(series, splices);
   }
 
   /** @param route this route's index */
   finish(route: number): Consignment[] {
-    return [...this.#builders].map(([slot, builder]) => ({ route, slot, parcels: builder.finish() }));
+    return [...this.#builders.values()].map(({ slot, replica, builder }) => ({
+      route,
+      slot,
+      replica,
+      parcels: builder.finish(),
+    }));
   }
 }
 

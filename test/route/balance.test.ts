@@ -58,6 +58,17 @@ describe("balanced tasks", () => {
   });
 });
 
+describe("copies of tasks", () => {
+  it("are counted each, and make a slot less empty", () => {
+    const slots = slotsNumbered(3);
+    expect(taskBalance(2, { algorithm: "hashmod" }, slots, 3)).toEqual({ maxOverAverage: 1, emptySlots: [] });
+    const { maxOverAverage, emptySlots } = taskBalance(1, { algorithm: "hashmod" }, slots, 2);
+    expect(maxOverAverage).toBe(1.5);
+    expect(emptySlots).toHaveLength(1);
+    expect(emptySlots).not.toContain(0);
+  });
+});
+
 describe("any number of tasks and slots", () => {
   it("gives a fullest slot of at least the average, and no more empty slots than there can be", () => {
     fc.assert(

@@ -3,7 +3,15 @@ import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import type { DecisionWitness, TellRule } from "../../src/route/decide.ts";
 import type { RouteOptions, SlotOptions } from "../../src/route/options.ts";
 import { compilePlacer } from "../../src/route/place.ts";
-import { decisionOf, type Outcome, outcomeOf, type Pairs, placedOf, type Setting } from "./decided.ts";
+import {
+  type CopyOutcome,
+  decisionOf,
+  type Outcome,
+  outcomeOf,
+  type Pairs,
+  placedOf,
+  type Setting,
+} from "./decided.ts";
 import { EXAMPLE_TASKS, exampleRoute, slotsOf, spansOf, TASK_LABEL } from "./exampleRoute.ts";
 import { copy, drop, join, keep, labelDrop, labelKeep, labelMap, rulesOf, set } from "./rules.ts";
 import { ruleOf } from "../relabel/rule.ts";
@@ -15,7 +23,7 @@ const UP: Pairs = [
 /** A route without tasks: what leaves has no label that rules did not make. */
 const PLAIN: Partial<RouteOptions> = {
   tasks: null,
-  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
 };
 const TENANT = { header: "x-scope-orgid", label: "tenant", pass: false };
 const UPSTREAMS = ["vmagent-0", "vmagent-1", "vmagent-2"];
@@ -339,7 +347,7 @@ describe("checks of what the rules of a route made", () => {
     };
     expect(decisionOf(UP, { routes: [mended] })).toEqual({
       kind: "offered",
-      routes: [{ kind: "dropped", reason: "no_metric_name", placed: null }],
+      routes: [{ kind: "dropped", reason: "no_metric_name" }],
     });
   });
 });
@@ -374,7 +382,12 @@ describe("keys", () => {
   it("are missing when rules have taken the labels away, and not when they have made them", () => {
     const byZone = {
       ...PLAIN,
-      placement: { key: { kind: "by", names: ["zone"] }, algorithm: "jump", missingKey: "one_place" },
+      placement: {
+        key: { kind: "by", names: ["zone"] },
+        algorithm: "jump",
+        missingKey: "one_place",
+        replicas: 1,
+      },
     } as const;
     const labels: Pairs = [...UP, ["zone", "z"]];
     expect(placedOf(labels, { routes: [byZone] })?.missingKeyLabels).toBe(false);
@@ -452,7 +465,7 @@ describe("rules of the upstream", () => {
     const upstreams = UPSTREAMS.map((name) => ({ name, writeRelabel: rulesOf(set("upstream", name)) }));
     for (let number = 0; number < 20; number++) {
       const labels: Pairs = [...UP, ["number", String(number)]];
-      const slot = placedOf(labels, { routes: [{ ...PLAIN, upstreams }] })?.slot ?? -1;
+      const slot = placedOf(labels, { routes: [{ ...PLAIN, upstreams }] })?.slots[0] ?? -1;
       expect(outcomeOf(labels, { routes: [{ ...PLAIN, upstreams }] })).toEqual([
         [...labels, ["upstream", UPSTREAMS[slot]]],
       ]);
@@ -662,6 +675,73 @@ describe("several routes", () => {
   });
 });
 
+describe("copies for several upstreams", () => {
+  const placement = (replicas: number): RouteOptions["placement"] => {
+    return { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas };
+  };
+  const all = placement(UPSTREAMS.length);
+  const at = (slot: number, list: RelabelRuleList): SlotOptions[] =>
+    slotsOf(...UPSTREAMS).map((each, number) => (number === slot ? { ...each, writeRelabel: list } : each));
+
+  /** What becomes of the copy for each slot. */
+  function bySlot(labels: Pairs, setting: Setting): Record<number, CopyOutcome | undefined> {
+    const [outcome] = outcomeOf(labels, setting);
+    if (outcome === undefined || typeof outcome === "string" || !("copies" in outcome)) return {};
+    const slots = placedOf(labels, setting)?.slots ?? [];
+    expect(outcome.copies).toHaveLength(slots.length);
+    return Object.fromEntries(slots.map((slot, replica) => [slot, outcome.copies[replica]]));
+  }
+
+  it("are as many as there are replicas, at distinct upstreams, with the same labels", () => {
+    const routes = [{ placement: placement(2) }];
+    const outcome = [...UP, [TASK_LABEL, taskOf(UP)]];
+    expect(outcomeOf(UP, { routes })).toEqual([{ copies: [outcome, outcome] }]);
+    expect(new Set(placedOf(UP, { routes })?.slots).size).toBe(2);
+  });
+
+  it.each([0, 1, 2])("are dropped by the rules of their own upstream alone: slot %i", (slot) => {
+    const routes = [route({ placement: all, upstreams: at(slot, rulesOf(drop("job", "node"))) })];
+    expect(bySlot(UP, { routes })).toEqual({ 0: UP, 1: UP, 2: UP, [slot]: "dropped: write_relabel_configs" });
+  });
+
+  it.each([0, 1, 2])("are rewritten by the rules of their own upstream alone: slot %i", (slot) => {
+    const relabel = rulesOf(set("of", "the route"));
+    const routes = [{ relabel, placement: all, upstreams: at(slot, rulesOf(set("of", "an upstream"))) }];
+    const task = taskOf([...UP, ["of", "the route"]]);
+    const labels = (of: string): Pairs => [...UP, ["of", of], [TASK_LABEL, task]];
+    const others = labels("the route");
+    expect(bySlot(UP, { routes })).toEqual({
+      0: others,
+      1: others,
+      2: others,
+      [slot]: labels("an upstream"),
+    });
+  });
+
+  it("are checked by themselves behind those rules", () => {
+    const routes = [route({ placement: all, upstreams: at(1, rulesOf(labelDrop("__name__"))) })];
+    expect(bySlot(UP, { routes })).toEqual({ 0: UP, 1: "dropped: no_metric_name", 2: UP });
+  });
+
+  it("are kept from later routes by a final one even if all of them are dropped", () => {
+    const upstreams = written(rulesOf(drop("job", "node")));
+    const gone = "dropped: write_relabel_configs";
+    expect(outcomeOf(UP, { routes: [route({ placement: all, upstreams, final: true }), PLAIN] })).toEqual([
+      { copies: [gone, gone, gone] },
+      "not_selected",
+    ]);
+  });
+
+  it("are told one after another, in the order of the replicas", () => {
+    const routes = [route({ placement: all, upstreams: written(rulesOf(set("a", "1"))) })];
+    expect(logOf(UP, { routes })).toEqual(
+      placedOf(UP, { routes })?.slots.map(
+        (slot) => `route 0 upstream ${slot} rule 0: __name__=up,a=1,job=node`,
+      ),
+    );
+  });
+});
+
 /** Notes all that a decision tells, in the order in which it does. */
 class Notes implements DecisionWitness {
   readonly log: string[] = [];
@@ -714,8 +794,8 @@ describe("a witness", () => {
       "route 0 tenant: __name__=up,g=1,job=node,tenant=acme",
       "route 0 rule 0: __name__=up,g=1,job=node,r=1,tenant=acme",
       "route 0 rule 1: __name__=up,g=1,job=node,r=1,tenant=acme",
-      `route 0 upstream ${placed?.slot} rule 0: __name__=up,job=node,r=1,stream_task_id=0,tenant=acme`,
-      `route 0 upstream ${placed?.slot} rule 1: dropped`,
+      `route 0 upstream ${placed?.slots[0]} rule 0: __name__=up,job=node,r=1,stream_task_id=0,tenant=acme`,
+      `route 0 upstream ${placed?.slots[0]} rule 1: dropped`,
       "route 1 rule 0: dropped",
     ]);
   });

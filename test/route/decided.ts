@@ -1,6 +1,6 @@
 /** Decisions as tests compare them: with the labels that leave for the upstream. */
 import type { RelabelRule } from "../../src/relabel/options.ts";
-import { Decider, type Decision, type DecisionWitness } from "../../src/route/decide.ts";
+import { type CopyDecision, Decider, type Decision, type DecisionWitness } from "../../src/route/decide.ts";
 import type { LabelLimits, RouteOptions } from "../../src/route/options.ts";
 import type { Placed } from "../../src/route/place.ts";
 import type { Tenant } from "../../src/route/tenants.ts";
@@ -25,8 +25,11 @@ export interface Setting {
   readonly tenant?: string;
 }
 
-/** What a route does: "not_selected", "dropped: reason", or labels that leave. */
-export type RouteOutcome = string | Pairs;
+/** What becomes of a copy: "dropped: reason", or labels that leave. */
+export type CopyOutcome = string | Pairs;
+
+/** What a route does: "not_selected", "dropped: reason", or what becomes of the only copy, or of all. */
+export type RouteOutcome = CopyOutcome | { readonly copies: readonly CopyOutcome[] };
 
 /** What becomes of a series: "refused: reason", "dropped: reason", or what each route does. */
 export type Outcome = string | readonly RouteOutcome[];
@@ -47,16 +50,21 @@ export function outcomeOf(labels: Pairs, setting: Setting): Outcome {
   return decision.routes.map((each): RouteOutcome => {
     if (each.kind === "not_selected") return each.kind;
     if (each.kind === "dropped") return `dropped: ${each.reason}`;
-    const message = spliced(scan.bytes.subarray(scan.start, scan.end), ...each.splices);
-    return pairsOf(seriesRequest(message));
+    const copies = each.copies.map((copy) => copyOutcome(copy, scan));
+    return copies.length === 1 ? (copies[0] ?? []) : { copies };
   });
+}
+
+function copyOutcome(copy: CopyDecision, { bytes, start, end }: SeriesScan): CopyOutcome {
+  if (copy.kind === "dropped") return `dropped: ${copy.reason}`;
+  return pairsOf(seriesRequest(spliced(bytes.subarray(start, end), ...copy.splices)));
 }
 
 /** Where the first route places a series; null when it has no place there. */
 export function placedOf(labels: Pairs, setting: Setting): Placed | null {
   const decision = decisionOf(labels, setting);
   const first = decision.kind === "offered" ? decision.routes[0] : undefined;
-  return first === undefined || first.kind === "not_selected" ? null : first.placed;
+  return first?.kind === "placed" ? first.placed : null;
 }
 
 function decide(series: SeriesScan, setting: Setting, witness?: DecisionWitness): Decision {

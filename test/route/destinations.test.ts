@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Effect } from "../../src/engine/engine.ts";
 import type { RouteDecision } from "../../src/route/decide.ts";
 import { Destinations, type LaneAddress } from "../../src/route/destinations.ts";
+import type { RouteOptions } from "../../src/route/options.ts";
 import type { Placed } from "../../src/route/place.ts";
 import type { Tally } from "../../src/route/tally.ts";
 import { exampleRoute, slotsOf } from "./exampleRoute.ts";
@@ -13,26 +14,47 @@ const DESTINATIONS = new Destinations([
   { route: exampleRoute({ upstreams: slotsOf("d") }), limits: LARGE, lanes: 1 },
   { route: exampleRoute({ upstreams: slotsOf("e", "f") }), limits: LARGE, lanes: 3 },
 ]);
+const REPLICATED = new Destinations([
+  { route: replicated(3, "a", "b", "c", "d"), limits: SMALL, lanes: 2 },
+  { route: replicated(2, "e", "f"), limits: LARGE, lanes: 3 },
+]);
+
+function replicated(replicas: number, ...names: readonly string[]): RouteOptions {
+  const { placement } = exampleRoute();
+  return exampleRoute({ upstreams: slotsOf(...names), placement: { ...placement, replicas } });
+}
 const SPLICES = [
   { keep: 3, resume: 5, inserted: Uint8Array.of(1, 2) },
   { keep: 60, resume: 60, inserted: Uint8Array.of(3) },
 ];
 const NOT_SELECTED: RouteDecision = { kind: "not_selected" };
 
-function placed(slot: number, placementKey: number, missingKeyLabels = false): Placed {
-  return { key: 1, task: 2, placementKey, slot, missingKeyLabels };
+function placed(slots: readonly number[], placementKey: number, missingKeyLabels = false): Placed {
+  return { key: 1, task: 2, placementKey, slots, missingKeyLabels };
+}
+
+/** Placed on one upstream, and sent there. */
+function sentTo(slot: number, placementKey: number, missingKeyLabels = false): RouteDecision {
+  return {
+    kind: "placed",
+    placed: placed([slot], placementKey, missingKeyLabels),
+    copies: [{ kind: "sent", splices: SPLICES }],
+  };
 }
 
 /** What effects do: where they send, and what they count. */
-function told(effects: readonly Effect[]): {
+function told(
+  effects: readonly Effect[],
+  destinations = DESTINATIONS,
+): {
   sent: (LaneAddress | undefined)[];
   counted: (Tally | undefined)[];
 } {
   const sent = effects.flatMap((each) =>
-    each.kind === "send" ? [DESTINATIONS.addresses[each.destination]] : [],
+    each.kind === "send" ? [destinations.addresses[each.destination]] : [],
   );
   const counted = effects.flatMap((each) =>
-    each.kind === "count" ? [DESTINATIONS.tallies[each.tally]] : [],
+    each.kind === "count" ? [destinations.tallies[each.tally]] : [],
   );
   return { sent, counted };
 }
@@ -59,22 +81,22 @@ describe("destinations", () => {
     ] as const) {
       for (let slot = 0; slot < slots; slot++) {
         for (let key = 0; key < 8; key++) {
-          const sent: RouteDecision = { kind: "sent", placed: placed(slot, key), splices: SPLICES };
-          const routes = [0, 1, 2].map((each) => (each === route ? sent : NOT_SELECTED));
-          expect(told(effectsOf(...routes)).sent).toEqual([{ route, slot, lane: key % lanes }]);
+          const routes = [0, 1, 2].map((each) => (each === route ? sentTo(slot, key) : NOT_SELECTED));
+          expect(told(effectsOf(...routes)).sent).toEqual([{ route, slot, replica: 0, lane: key % lanes }]);
         }
       }
     }
   });
 
   it("are the same for keys beyond 2^31", () => {
-    const sent: RouteDecision = { kind: "sent", placed: placed(1, 2 ** 32 - 1), splices: SPLICES };
-    expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, sent)).sent).toEqual([{ route: 2, slot: 1, lane: 0 }]);
+    expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, sentTo(1, 2 ** 32 - 1))).sent).toEqual([
+      { route: 2, slot: 1, replica: 0, lane: 0 },
+    ]);
   });
 });
 
 describe("what is done with a series", () => {
-  const sent: RouteDecision = { kind: "sent", placed: placed(0, 0), splices: SPLICES };
+  const sent = sentTo(0, 0);
 
   it("is nothing when it is refused, which is counted with its sender", () => {
     expect(DESTINATIONS.effects({ kind: "refused", reason: "invalid_utf8" })).toEqual([]);
@@ -101,10 +123,10 @@ describe("what is done with a series", () => {
   });
 
   it("has its route when the only one that selects it drops it", () => {
-    const dropped: RouteDecision = { kind: "dropped", reason: "no_labels", placed: null };
+    const dropped: RouteDecision = { kind: "dropped", reason: "no_labels" };
     expect(told(effectsOf(NOT_SELECTED, dropped, NOT_SELECTED)).counted).toEqual([
       { kind: "not_selected", route: 0 },
-      { kind: "dropped", route: 1, reason: "no_labels" },
+      { kind: "dropped", route: 1, replica: 0, reason: "no_labels" },
       { kind: "not_selected", route: 2 },
     ]);
   });
@@ -116,18 +138,80 @@ describe("what is done with a series", () => {
       { splices: SPLICES },
     ]);
     expect(told(effects).sent).toEqual([
-      { route: 0, slot: 0, lane: 0 },
-      { route: 1, slot: 0, lane: 0 },
+      { route: 0, slot: 0, replica: 0, lane: 0 },
+      { route: 1, slot: 0, replica: 0, lane: 0 },
     ]);
   });
 
   it("counts that it has no key labels, sent or dropped by the upstream's rules", () => {
-    const without = { kind: "sent", placed: placed(0, 0, true), splices: SPLICES } as const;
-    const dropped = { kind: "dropped", reason: "write_relabel_configs", placed: placed(0, 0, true) } as const;
-    expect(told(effectsOf(without, dropped, sent)).counted).toEqual([
+    const dropped: RouteDecision = {
+      kind: "placed",
+      placed: placed([0], 0, true),
+      copies: [{ kind: "dropped", reason: "write_relabel_configs" }],
+    };
+    expect(told(effectsOf(sentTo(0, 0, true), dropped, sent)).counted).toEqual([
       { kind: "missing_key_labels", route: 0 },
-      { kind: "dropped", route: 1, reason: "write_relabel_configs" },
+      { kind: "dropped", route: 1, replica: 0, reason: "write_relabel_configs" },
       { kind: "missing_key_labels", route: 1 },
+    ]);
+  });
+});
+
+describe("the copies of a series in routes with replicas", () => {
+  const of = (...routes: readonly RouteDecision[]): ReturnType<typeof told> =>
+    told(REPLICATED.effects({ kind: "offered", routes }), REPLICATED);
+
+  it("have destinations of their own at every upstream, in every lane", () => {
+    const texts = REPLICATED.addresses.map((address) => JSON.stringify(address));
+    expect(new Set(texts).size).toBe(4 * 3 * 2 + 2 * 2 * 3);
+    expect(texts).toHaveLength(4 * 3 * 2 + 2 * 2 * 3);
+    expect(REPLICATED.limits.filter((limits) => limits === SMALL)).toHaveLength(4 * 3 * 2);
+  });
+
+  it("go each to its own slot, in the lane of the key, with its own splices", () => {
+    const [one, two] = [SPLICES.slice(0, 1), SPLICES.slice(1)];
+    const sent: RouteDecision = {
+      kind: "placed",
+      placed: placed([1, 0], 5),
+      copies: [
+        { kind: "sent", splices: one },
+        { kind: "sent", splices: two },
+      ],
+    };
+    const effects = REPLICATED.effects({ kind: "offered", routes: [NOT_SELECTED, sent] });
+    expect(told(effects, REPLICATED).sent).toEqual([
+      { route: 1, slot: 1, replica: 0, lane: 2 },
+      { route: 1, slot: 0, replica: 1, lane: 2 },
+    ]);
+    expect(effects.flatMap((each) => (each.kind === "send" ? [each.splices] : []))).toEqual([one, two]);
+  });
+
+  it("are dropped one by one, whatever becomes of the others, and lack key labels once", () => {
+    const mixed: RouteDecision = {
+      kind: "placed",
+      placed: placed([3, 0, 2], 1, true),
+      copies: [
+        { kind: "dropped", reason: "write_relabel_configs" },
+        { kind: "sent", splices: SPLICES },
+        { kind: "dropped", reason: "no_metric_name" },
+      ],
+    };
+    expect(of(mixed, NOT_SELECTED)).toEqual({
+      sent: [{ route: 0, slot: 0, replica: 1, lane: 1 }],
+      counted: [
+        { kind: "dropped", route: 0, replica: 0, reason: "write_relabel_configs" },
+        { kind: "dropped", route: 0, replica: 2, reason: "no_metric_name" },
+        { kind: "missing_key_labels", route: 0 },
+        { kind: "not_selected", route: 1 },
+      ],
+    });
+  });
+
+  it("are all dropped with a series that has no place", () => {
+    const dropped: RouteDecision = { kind: "dropped", reason: "no_labels" };
+    expect(of(dropped, dropped).counted).toEqual([
+      ...[0, 1, 2].map((replica) => ({ kind: "dropped", route: 0, replica, reason: "no_labels" })),
+      ...[0, 1].map((replica) => ({ kind: "dropped", route: 1, replica, reason: "no_labels" })),
     ]);
   });
 });

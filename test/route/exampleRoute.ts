@@ -27,7 +27,7 @@ export function exampleRoute(changes: Partial<RouteOptions> = {}): RouteOptions 
     final: false,
     keyFormat: "pairs",
     tasks: EXAMPLE_TASKS,
-    placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place" },
+    placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
     upstreams: slotsOf("vmagent-0", "vmagent-1", "vmagent-2"),
     ...changes,
   };

@@ -3,12 +3,13 @@ import { compilePlacer } from "../../src/route/place.ts";
 import type { ReferenceLabel, ReferenceSeries } from "../reference/writeRequest.ts";
 import { spansOf } from "./exampleRoute.ts";
 
-/** A series as a route forwards it: with the task label in sorted place, where the route has one; and its slot. */
+/** A series as a route forwards it: with the task label in sorted place, where the route has one; and its first slot. */
 export function labelled(
   series: ReferenceSeries,
   route: RouteOptions,
 ): { readonly slot: number; readonly series: ReferenceSeries } {
-  const { slot, task } = compilePlacer(route)(spansOf(series.labels, "latin1"));
+  const { slots, task } = compilePlacer(route)(spansOf(series.labels, "latin1"));
+  const [slot = -1] = slots;
   const name = route.tasks?.label;
   if (task === null || name === undefined) return { slot, series };
   const others = series.labels.filter(([other]) => other !== name);

@@ -2,9 +2,19 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KeyFormat, KeyRule } from "../../src/hash/keyRule.ts";
+import type { PlacementMethod } from "../../src/hash/placement.ts";
 import { compilePlacer, type Placed } from "../../src/route/place.ts";
-import type { PlacementOptions, RouteOptions } from "../../src/route/options.ts";
-import { EXAMPLE_TASKS, exampleRoute, type Labels, slotsOf, spansOf, TASK_LABEL } from "./exampleRoute.ts";
+import type { PlacementOptions, RouteOptions, SlotOptions } from "../../src/route/options.ts";
+import { METHODS, TASKS } from "../hash/methods.ts";
+import {
+  EXAMPLE_TASKS,
+  exampleRoute,
+  type Labels,
+  NO_RULES,
+  slotsOf,
+  spansOf,
+  TASK_LABEL,
+} from "./exampleRoute.ts";
 
 const EMPTY_KEY = 2166136261;
 const UPSTREAMS = slotsOf(...Array.from({ length: 5 }, (_, index) => `vmagent-${index}`));
@@ -19,7 +29,7 @@ interface Changes {
 }
 
 function placement(key: PlacementOptions["key"], changes: Changes = {}): PlacementOptions {
-  return { key, algorithm: "jump", missingKey: "one_place", ...changes };
+  return { key, algorithm: "jump", missingKey: "one_place", replicas: 1, ...changes };
 }
 
 /** FNV-1a-32 over parts in a row, with BigInt. */
@@ -70,7 +80,7 @@ describe("a route with tasks and placement by task", () => {
           key: pairsKey(labels),
           task,
           placementKey: task,
-          slot: jump(task, 5),
+          slots: [jump(task, 5)],
           missingKeyLabels: false,
         });
       }),
@@ -111,12 +121,12 @@ describe("a route with tasks and placement by task", () => {
   it("takes the remainder where the algorithm is hashmod", () => {
     const tasks = { ...EXAMPLE_TASKS, algorithm: "hashmod" } as const;
     const decision = decide([], { tasks, placement: placement({ kind: "task" }, { algorithm: "hashmod" }) });
-    expect(decision).toMatchObject({ task: EMPTY_KEY % 128, slot: (EMPTY_KEY % 128) % 5 });
+    expect(decision).toMatchObject({ task: EMPTY_KEY % 128, slots: [(EMPTY_KEY % 128) % 5] });
   });
 
   it("has one task when there is only one", () => {
     const tasks = { ...EXAMPLE_TASKS, count: 1 };
-    expect(decide([["job", "a"]], { tasks })).toMatchObject({ task: 0, placementKey: 0, slot: 0 });
+    expect(decide([["job", "a"]], { tasks })).toMatchObject({ task: 0, placementKey: 0, slots: [0] });
   });
 });
 
@@ -129,7 +139,7 @@ describe("placement by labels", () => {
           key,
           task: jump(key, 128),
           placementKey: key,
-          slot: jump(key, 5),
+          slots: [jump(key, 5)],
           missingKeyLabels: false,
         });
       }),
@@ -142,7 +152,10 @@ describe("placement by labels", () => {
       fc.property(labelSets, (labels) => {
         const key = pairsKey(labels.filter(([name]) => name !== "instance"));
         const rule = placement({ kind: "without", names: ["instance"] });
-        expect(decide(labels, { placement: rule })).toMatchObject({ placementKey: key, slot: jump(key, 5) });
+        expect(decide(labels, { placement: rule })).toMatchObject({
+          placementKey: key,
+          slots: [jump(key, 5)],
+        });
       }),
       everySet,
     );
@@ -170,7 +183,7 @@ describe("placement by labels", () => {
     expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
       key: pairsKey(labels),
       placementKey: key,
-      slot: jump(key, 5),
+      slots: [jump(key, 5)],
       missingKeyLabels: false,
     });
   });
@@ -178,7 +191,7 @@ describe("placement by labels", () => {
   it.each(missing)("sends series with $name where the empty key goes, and tells so", ({ labels }) => {
     expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
       placementKey: EMPTY_KEY,
-      slot: jump(EMPTY_KEY, 5),
+      slots: [jump(EMPTY_KEY, 5)],
       missingKeyLabels: true,
     });
   });
@@ -189,7 +202,7 @@ describe("placement by labels", () => {
       const rule = placement(BY_JOB, { missingKey: "whole_set" });
       expect(decide(labels, { placement: rule })).toMatchObject({
         placementKey: pairsKey(labels),
-        slot: jump(pairsKey(labels), 5),
+        slots: [jump(pairsKey(labels), 5)],
         missingKeyLabels: true,
       });
     },
@@ -197,7 +210,7 @@ describe("placement by labels", () => {
 
   it("takes the remainder where the algorithm is hashmod", () => {
     const rule = placement({ kind: "all" }, { algorithm: "hashmod" });
-    expect(decide([], { placement: rule }).slot).toBe(EMPTY_KEY % 5);
+    expect(decide([], { placement: rule }).slots).toEqual([EMPTY_KEY % 5]);
   });
 
   it("has neither key nor task in a route without tasks", () => {
@@ -205,7 +218,7 @@ describe("placement by labels", () => {
       key: null,
       task: null,
       placementKey: pairsKey([["job", "a"]]),
-      slot: jump(pairsKey([["job", "a"]]), 5),
+      slots: [jump(pairsKey([["job", "a"]]), 5)],
       missingKeyLabels: false,
     });
   });
@@ -239,7 +252,7 @@ describe("a route with the old gateway's keys", () => {
         expect(decide(labels, { keyFormat: "flat", placement: rule })).toMatchObject({
           task,
           placementKey: hashed,
-          slot: jump(hashed, 5),
+          slots: [jump(hashed, 5)],
           missingKeyLabels: false,
         });
       }),
@@ -284,6 +297,61 @@ describe("a task label that comes from outside", () => {
         expect(decide(from, options)).toEqual(decide(labels, options));
       }),
       { seed: 1, numRuns: 50 },
+    );
+  });
+});
+
+describe("replicas, with upstreams that are tombstones", () => {
+  const lists = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }).filter((live) => live.includes(true));
+  const cases = lists.chain((live) =>
+    fc.tuple(
+      fc.constant(
+        live.map((isLive, index): SlotOptions => {
+          return { name: `up-${index}`, writeRelabel: NO_RULES, ...(isLive ? {} : { removed: true }) };
+        }),
+      ),
+      fc.integer({ min: 1, max: live.filter(Boolean).length }),
+    ),
+  );
+
+  /** Where the copies go, by name. */
+  function namesOf(
+    labels: Labels,
+    method: PlacementMethod,
+    upstreams: readonly SlotOptions[],
+    replicas: number,
+  ): string[] {
+    const key = { kind: method.algorithm === "balanced" ? "task" : "all" } as const;
+    const rule: PlacementOptions = { ...method, key, missingKey: "one_place", replicas };
+    const tasks = { ...EXAMPLE_TASKS, count: TASKS };
+    return decide(labels, { tasks, placement: rule, upstreams }).slots.map((slot) => {
+      const upstream = upstreams[slot];
+      if (upstream === undefined || upstream.removed === true) throw new Error(`slot ${slot} is not live`);
+      return upstream.name;
+    });
+  }
+
+  it.each(METHODS)("are so many distinct live ones, first that of a single replica: $name", ({ method }) => {
+    fc.assert(
+      fc.property(labelSets, cases, (labels, [upstreams, replicas]) => {
+        const names = namesOf(labels, method, upstreams, replicas);
+        expect(new Set(names).size).toBe(replicas);
+        expect(names.slice(0, 1)).toEqual(namesOf(labels, method, upstreams, 1));
+      }),
+      { seed: 1, numRuns: 200 },
+    );
+  });
+
+  it.each(METHODS)("are the same but for the one that is taken away: $name", ({ method }) => {
+    fc.assert(
+      fc.property(labelSets, cases, fc.nat(7), (labels, [upstreams, replicas], gone) => {
+        const left = upstreams.map((each, slot) => (slot === gone ? { ...each, removed: true } : each));
+        fc.pre(left.filter(({ removed }) => removed !== true).length >= replicas);
+        const before = namesOf(labels, method, upstreams, replicas);
+        const stay = before.filter((name) => name !== upstreams[gone]?.name);
+        expect(namesOf(labels, method, left, replicas)).toEqual(expect.arrayContaining(stay));
+      }),
+      { seed: 1, numRuns: 200 },
     );
   });
 });

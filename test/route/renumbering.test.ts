@@ -175,7 +175,7 @@ function route(
     final: false,
     keyFormat: "pairs",
     tasks,
-    placement: { ...method, key, missingKey: "one_place" },
+    placement: { ...method, key, missingKey: "one_place", replicas: 1 },
     upstreams: slots(names).map((slot) => ({ ...slot, writeRelabel: rules })),
   };
 }
@@ -223,6 +223,33 @@ describe("the share of keys that move", () => {
   it("does not depend on tasks that are no keys", () => {
     const byJob: PlacementKey = { kind: "by", names: ["job"] };
     expect(movedShare(route("a b", JUMP, byJob, tasks(128)), route("a b", JUMP, byJob))).toBe(0);
+  });
+});
+
+describe("the share of copies that move, with replicas", () => {
+  const replicated = (names: string, replicas: number, method = JUMP): RouteOptions => {
+    const single = route(names, method);
+    return { ...single, placement: { ...single.placement, replicas } };
+  };
+
+  it("is nothing where a key has the same upstreams in another order", () => {
+    const rendezvous: PlacementMethod = { algorithm: "rendezvous" };
+    expect(movedShare(replicated("a b c", 2, rendezvous), replicated("c a b", 2, rendezvous))).toBe(0);
+    expect(movedShare(replicated("a b", 2), replicated("b a", 2))).toBe(0);
+  });
+
+  it("is half where one of two copies moves", () => {
+    expect(movedShare(replicated("a b", 2), replicated("a c", 2))).toBe(0.5);
+  });
+
+  it("is that of the upstream which is taken away", () => {
+    const moved = movedShare(replicated(TEN, 2), replicated(TEN.replace("e", "-e"), 2)) ?? -1;
+    expect(Math.abs(moved - 0.1)).toBeLessThan(0.01);
+  });
+
+  it("is what is new of more replicas, and nothing of fewer", () => {
+    expect(movedShare(replicated("a b c", 1), replicated("a b c", 2))).toBe(0.5);
+    expect(movedShare(replicated("a b c", 2), replicated("a b c", 1))).toBe(0);
   });
 });
 

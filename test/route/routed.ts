@@ -29,6 +29,7 @@ export interface RoutedParcel {
 export interface RoutedConsignment {
   readonly route: number;
   readonly slot: number;
+  readonly replica: number;
   readonly parcels: readonly RoutedParcel[];
 }
 
@@ -77,9 +78,10 @@ export function routePlain(router: Router, plain: Uint8Array, tenants = NO_TENAN
 
 /** What was routed, with parcels that can be decoded by themselves. */
 export function withBodies(routed: RoutedRequest): Routed {
-  const consignments = routed.consignments.map(({ route, slot, parcels }) => ({
+  const consignments = routed.consignments.map(({ route, slot, replica, parcels }) => ({
     route,
     slot,
+    replica,
     parcels: parcels.map(({ plainBytes, series, items, elements }) => ({
       body: joinParcels([{ elements, plainBytes }]),
       plainBytes,

@@ -45,12 +45,12 @@ const AGGREGATION = exampleRoute();
 const ARCHIVE = exampleRoute({
   name: "archive",
   tasks: null,
-  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place" },
+  placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
   upstreams: slotsOf("old-0", "old-1"),
 });
 const BY_JOB = exampleRoute({
   name: "by-job",
-  placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place" },
+  placement: { key: { kind: "by", names: ["job"] }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
 });
 const ONE_UPSTREAM = exampleRoute({ upstreams: slotsOf("only") });
 
@@ -557,6 +557,25 @@ function routeCounting(
   return { pauses, result: withBodies(step.value) };
 }
 
+describe("a series with a copy for each of 300 upstreams", () => {
+  const names = Array.from({ length: 300 }, (_, slot) => `up-${slot}`);
+  const { placement } = exampleRoute();
+  const route = exampleRoute({
+    upstreams: slotsOf(...names),
+    placement: { ...placement, replicas: names.length },
+  });
+
+  it("reaches all of them, decided each time, since such a decision is too long for the table", () => {
+    const router = routerOf([{ route, limits: ROOMY }]);
+    for (const time of [1, 2]) {
+      const { consignments } = routePlain(router, seriesOf([["a", "1"]]));
+      expect(consignments.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([...names.keys()]);
+      expect(new Set(consignments.map(({ replica }) => replica)).size).toBe(names.length);
+      expect(router.decisionTable).toMatchObject({ series: 0, newSeries: time });
+    }
+  });
+});
+
 describe("requests of several tenants", () => {
   const tenant = { header: "x-scope-orgid", label: "tenant", pass: false };
   const routes = [
@@ -710,7 +729,7 @@ describe("what rules and routes do with series", () => {
     { tally: { kind: "not_selected", route: 0 }, counts: counted(4) },
     { tally: { kind: "not_selected", route: 1 }, counts: counted(4) },
     { tally: { kind: "not_selected", route: 2 }, counts: counted(4) },
-    { tally: { kind: "dropped", route: 2, reason: "write_relabel_configs" }, counts: counted(1) },
+    { tally: { kind: "dropped", route: 2, replica: 0, reason: "write_relabel_configs" }, counts: counted(1) },
   ];
 
   it.each([

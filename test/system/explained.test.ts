@@ -76,9 +76,12 @@ async function differences(sets: readonly Labels[]): Promise<{ count: number; fi
 function explained(explainer: Explainer, number: number, labels: Labels, tenant: string | null): string[] {
   const explanation = explainer.explain(labels, tenant);
   if ("refused" in explanation) return [];
-  return explanation.routes.flatMap((route) =>
-    route.labels === undefined ? [] : [outcome(number, route.upstreams?.join() ?? "", route.labels)],
-  );
+  return explanation.routes.flatMap((route) => {
+    const copies = route.copies ?? [{ upstream: route.upstreams?.join() ?? "", labels: route.labels }];
+    return copies.flatMap(({ upstream, labels: left }) =>
+      left === undefined ? [] : [outcome(number, upstream, left)],
+    );
+  });
 }
 
 /** One line for what becomes of a series at one upstream. */
@@ -109,8 +112,8 @@ const NONE = { count: 0, first: [] };
 describe("series under a configuration with rules everywhere", () => {
   it.each([20260501, 20260502])("arrive where explain says and as it says (seed %i)", async (seed) => {
     rig = await GatewayRig.start(
-      4,
-      ([a, b, c, d]) => `
+      7,
+      ([a, b, c, d, e, f, g]) => `
 limits: {max_labels: 12, max_label_value_bytes: 2000}
 relabel_configs:
   - {source_labels: [a], regex: "1", action: drop}
@@ -132,6 +135,16 @@ routes:
           - {source_labels: [tenant], regex: team-(.*), target_label: "a.first"}
           - {source_labels: [task], regex: "1.", action: drop}
       - {name: up-1, url: "${b}"}
+  - name: twice
+    tenant: {label: tenant}
+    tasks: {count: 16, label: task}
+    placement: {replicas: 2}
+    upstreams:
+      - name: up-4
+        url: "${e}"
+        write_relabel_configs: [{source_labels: [task], regex: "1.", action: drop}]
+      - {name: up-5, url: "${f}", write_relabel_configs: [{source_labels: [tenant], target_label: "a.first"}]}
+      - {name: up-6, url: "${g}"}
   - name: final
     final: true
     relabel_dialect: victoriametrics

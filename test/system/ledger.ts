@@ -5,32 +5,38 @@ export const ITEMS = ["samples", "histograms", "exemplars"] as const;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The equations, as text, that do not hold for these routes. */
-export function ledgerGaps(metrics: Metrics, routes: readonly string[]): string[] {
-  return ITEMS.flatMap((items) => routes.flatMap((route) => gapsOf(metrics, items, route)));
+/** The equations, as text, that do not hold for these routes. @param replicas how many all of them have */
+export function ledgerGaps(metrics: Metrics, routes: readonly string[], replicas = 1): string[] {
+  const copies = Array.from({ length: replicas }, (_, replica) => String(replica));
+  return ITEMS.flatMap((items) =>
+    routes.flatMap((route) => copies.flatMap((copy) => gapsOf(metrics, items, { route, copy }))),
+  );
 }
 
-function gapsOf(metrics: Metrics, items: string, route: string): string[] {
+function gapsOf(metrics: Metrics, items: string, ledger: { route: string; copy: string }): string[] {
+  const { route, copy } = ledger;
   const count = (name: string, labels: Labels): number =>
     metrics.sum(`stream_metrics_route_${items}_${name}`, labels);
   const sides = (name: string, left: number, right: readonly number[]): string[] => {
     const sum = right.reduce((total, each) => total + each, 0);
     return left === sum && right.every((each) => each >= 0)
       ? []
-      : [`${items} ${name} of route ${route}: ${left}, but ${right.join(" + ")}`];
+      : [`${items} ${name} of route ${route}, copy ${copy}: ${left}, but ${right.join(" + ")}`];
   };
   const ends = ["delivered_total", "refused_total", "in_flight"];
-  const dropped = count("dropped_total", { route });
+  const dropped = count("dropped_total", ledger);
   return [
     ...sides("received = refused_at_door + not_selected + routed", count("received_total", {}), [
       count("refused_at_door_total", {}),
       count("not_selected_total", { route }),
-      count("routed_total", { route }),
+      count("routed_total", ledger),
     ]),
-    ...sides("routed = delivered + refused + in_flight + dropped", count("routed_total", { route }), [
-      ...ends.map((end) => count(end, { route })),
+    ...sides("routed = delivered + refused + in_flight + dropped", count("routed_total", ledger), [
+      ...ends.map((end) => count(end, ledger)),
       dropped,
     ]),
-    ...sides("routed to no upstream = dropped", count("routed_total", { route, upstream: "" }), [dropped]),
+    ...sides("routed to no upstream = dropped", count("routed_total", { ...ledger, upstream: "" }), [
+      dropped,
+    ]),
   ];
 }

@@ -10,6 +10,7 @@ function parcelOf(elements: Uint8Array, plainBytes: number): Parcel {
     elements: withHeadroom(elements),
     plainBytes,
     series: 1,
+    replica: 0,
     items: { samples: 1, histograms: 0, exemplars: 0 },
   };
 }
