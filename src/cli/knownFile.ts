@@ -75,7 +75,7 @@ function hasRouteFields(value: unknown): value is RoutePlacement {
 const isTasks: IsValid = (value) =>
   hasFields(value, {
     count: isCount,
-    label: isName,
+    label: isText,
     algorithm: oneOf("jump", "hashmod"),
     key: isKey("all", "by", "without"),
   });

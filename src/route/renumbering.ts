@@ -152,6 +152,8 @@ function nameOf({ name }: { readonly name: string }): string {
  */
 export function movedShare(before: RoutePlacement, now: RoutePlacement): number | null {
   if (!haveSameKeys(before, now)) return null;
+  // The usual case, in which nothing has to be built.
+  if (isPlacedAlike(before, now)) return 0;
   const namesNow = namesPicker(now);
   const namesBefore = namesPicker(before);
   const byTask = now.placement.key.kind === "task" ? (now.tasks?.count ?? 1) : null;
@@ -180,4 +182,10 @@ function haveSameKeys(before: RoutePlacement, now: RoutePlacement): boolean {
   const keysOf = ({ keyFormat, tasks, placement: { key, missingKey } }: RoutePlacement): string =>
     JSON.stringify([keyFormat, key.kind === "task" || keyFormat === "flat" ? tasks : null, key, missingKey]);
   return keysOf(before) === keysOf(now);
+}
+
+function isPlacedAlike(before: RoutePlacement, now: RoutePlacement): boolean {
+  const placed = ({ placement, upstreams }: RoutePlacement): string =>
+    JSON.stringify([placement, numbered(upstreams)]);
+  return placed(before) === placed(now);
 }

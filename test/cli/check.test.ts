@@ -501,7 +501,7 @@ describe("check against what the last start kept", () => {
 });
 
 describe("check of an example", () => {
-  it.each(["all-options.yaml", "by-labels.yaml", "rule-selected-groups.yaml"])(
+  it.each(["all-options.yaml", "by-labels.yaml", "rule-selected-groups.yaml", "replicate-to-groups.yaml"])(
     "has no warnings: %s",
     (name) => {
       const lines: string[] = [];

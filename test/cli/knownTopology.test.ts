@@ -103,6 +103,7 @@ routes:
   it.each([
     { name: "jump by labels", options: "placement: {key: {by: [job]}, missing_key: whole_set}" },
     { name: "jump by other labels", options: "placement: {key: {without: [pod]}}" },
+    { name: "a long label for tasks", options: `tasks: {label: ${"task_".repeat(100)}}` },
     { name: "hashmod, flat keys", options: "key_format: flat, placement: {algorithm: hashmod}" },
     { name: "balanced", options: "tasks: {count: 64}, placement: {algorithm: balanced}" },
     { name: "ring", options: "placement: {algorithm: ring, ring: {hash: fnv1a, points: 16}}" },

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Explainer } from "../../src/cli/explain.ts";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
@@ -95,10 +96,34 @@ describe("the files in config/", () => {
     { name: "by-labels.yaml", origin: "native", key: { kind: "by", names: ["cluster", "job"] } },
     { name: "old-gateway.yaml", origin: "legacy", key: { kind: "task" } },
     { name: "rule-selected-groups.yaml", origin: "native", key: { kind: "all" } },
+    { name: "replicate-to-groups.yaml", origin: "native", key: { kind: "task" } },
   ])("examples/$name is valid", ({ name, origin, key }) => {
     const loaded = loadConfig(join(CONFIG, "examples", name), OPTIONS);
     expect(loaded.origin).toBe(origin);
     expect(loaded.config?.routes[0]?.route.placement.key).toEqual(key);
+  });
+
+  it("examples/replicate-to-groups.yaml gives two groups the same series, each placed on its own", () => {
+    const { config, problems } = loadConfig(join(CONFIG, "examples/replicate-to-groups.yaml"), OPTIONS);
+    expect(problems).toEqual([]);
+    if (config === null) throw new Error("no configuration");
+    const explainer = new Explainer(config);
+    const outcomes = Array.from({ length: 100 }, (_, number) => {
+      const series = { __name__: "http_requests_total", instance: `host-${number}`, pod: "p" };
+      const explanation = explainer.explain(Object.entries(series));
+      const routes = "routes" in explanation ? explanation.routes : [];
+      return routes.map(({ labels, task, upstreams = [] }) => ({ labels, task, upstreams }));
+    });
+    for (const [one, other, ...more] of outcomes) {
+      expect(more).toEqual([]);
+      expect(one?.labels?.map(([name]) => name)).toEqual(["__name__", "instance", "stream_task_id"]);
+      expect({ ...other, upstreams: [] }).toEqual({ ...one, upstreams: [] });
+      expect(one?.upstreams).toEqual([expect.stringMatching(/^zone-a-/)]);
+      expect(other?.upstreams).toEqual([expect.stringMatching(/^zone-b-/)]);
+    }
+    const used = new Set(outcomes.flat().flatMap(({ upstreams }) => upstreams));
+    expect([...used].sort()).toEqual(["zone-a-0", "zone-a-1", "zone-a-2", "zone-b-0", "zone-b-1"]);
+    expect(explainer.explain([["__name__", "up"]])).toMatchObject({ dropped: "no_route" });
   });
 
   it("examples/rule-selected-groups.yaml gives a tenant, an aggregation and the rest a group each", () => {
