@@ -40,7 +40,6 @@ export interface SpoolFiles {
   /** Replaces what has the new name. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  removeFolder(path: string): Promise<void>;
   /**
    * Takes a folder for this process. What a killed process left does not stand in the way.
    *

@@ -1,19 +1,27 @@
-/** What waits on disk for all upstreams: the folder, who may use it, and how much it may hold. */
-import type { Logger } from "pino";
+/**
+ * What waits on disk for all upstreams: the folder, who may use it, and how much it may hold.
+ *
+ * `<path>/<process>/<route>/<upstream>/` has the segments of one upstream of one route, `<path>/<process>/lock.<n>` says
+ * which process has the folder.
+ */
+import { join } from "node:path";
 import type { ItemCounts } from "../../wire/parcel.ts";
+import { SpoolError } from "./errors.ts";
 import type { SpoolEvents } from "./events.ts";
-import type { SpoolFiles } from "./files.ts";
+import type { FolderLock } from "./files.ts";
+import { formatBytes } from "./formatBytes.ts";
+import { invariant } from "./invariant.ts";
 import type { SpoolOptions } from "./options.ts";
-import type { UpstreamSpool } from "./upstreamSpool.ts";
+import { Room } from "./room.ts";
+import { scanFolder } from "./scanFolder.ts";
+import type { FoundFolder } from "./scanFolder.ts";
+import { escapeName } from "./segmentName.ts";
+import type { SpoolTools } from "./tools.ts";
+import { describe, UpstreamFolder } from "./upstreamFolder.ts";
+import { UpstreamSpool } from "./upstreamSpool.ts";
 
-export interface SpoolTools {
-  readonly files: SpoolFiles;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** 0 <= random() < 1; senders must not be able to guess it. */
-  readonly random: () => number;
-  readonly log: Pick<Logger, "error" | "warn" | "info">;
-}
+/** Each process of a gateway has a folder of its own; there is one. */
+const PROCESS_FOLDER = "0";
 
 /** What an upstream left behind that nobody asked for. */
 export interface Orphan {
@@ -25,38 +33,137 @@ export interface Orphan {
   readonly items: ItemCounts;
 }
 
+/** The spool of an upstream, and whether somebody asked for it. */
+interface Shelf {
+  readonly route: string;
+  readonly upstream: string;
+  readonly spool: UpstreamSpool;
+  isOrphan: boolean;
+}
+
 export class SpoolStore {
+  readonly #options: SpoolOptions;
+  readonly #tools: SpoolTools;
+  readonly #path: string;
+  readonly #lock: FolderLock;
+  readonly #room: Room;
+  /** By folder. */
+  readonly #shelves = new Map<string, Shelf>();
+
+  private constructor(options: SpoolOptions, tools: SpoolTools, path: string, lock: FolderLock) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#path = path;
+    this.#lock = lock;
+    this.#room = new Room(options.maxBytes, null);
+  }
+
   /**
    * Takes the folder, which is made if it is not there, and finds what is in it.
    *
    * @throws {SpoolError} SPOOL_IN_USE, SPOOL_UNUSABLE
    */
-  static open(options: SpoolOptions, tools: SpoolTools): Promise<SpoolStore> {
-    return Promise.reject(new Error(`not built yet ${options.path} ${tools.now()}`));
+  static async open(options: SpoolOptions, tools: SpoolTools): Promise<SpoolStore> {
+    const path = join(options.path, PROCESS_FOLDER);
+    try {
+      await tools.files.makeFolder(path);
+      const lock = await tools.files.lock(path);
+      try {
+        const store = new SpoolStore(options, tools, path, lock);
+        await store.#findAll();
+        return store;
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
+    } catch (error) {
+      if (error instanceof SpoolError) throw error;
+      const wanted = "want a folder that this process may make, list, read and write";
+      throw new SpoolError(
+        "SPOOL_UNUSABLE",
+        `spool.path ${options.path}: ${describe(error)}; ${wanted}`,
+        error,
+      );
+    }
   }
 
   /** The spool of an upstream of a route; asked for once. */
   upstream(route: string, upstream: string, events: SpoolEvents): UpstreamSpool {
-    throw new Error(`not built yet ${route} ${upstream} ${events.dropped.length}`);
+    const path = join(this.#path, escapeName(route), escapeName(upstream));
+    let shelf = this.#shelves.get(path);
+    invariant(shelf?.isOrphan !== false, `the spool of ${route}/${upstream} is asked for twice`);
+    shelf ??= { route, upstream, spool: this.#newSpool(route, upstream, path, null), isOrphan: false };
+    shelf.isOrphan = false;
+    shelf.spool.tell(events);
+    this.#shelves.set(path, shelf);
+    return shelf.spool;
   }
 
   /** What was found that nobody has asked for until now. */
   orphans(): readonly Orphan[] {
-    throw new Error("not built yet");
+    return [...this.#shelves.values()]
+      .filter(({ isOrphan, spool }) => isOrphan && spool.records > 0)
+      .map(({ route, upstream, spool }) => {
+        return { route, upstream, records: spool.records, bytes: spool.bytes, items: spool.items };
+      });
   }
 
   /** Removes what orphans() tells. */
-  dropOrphans(): Promise<void> {
-    return Promise.reject(new Error("not built yet"));
+  async dropOrphans(): Promise<void> {
+    const orphans = [...this.#shelves.values()].filter(({ isOrphan }) => isOrphan);
+    await Promise.all(orphans.map(({ spool }) => spool.discard()));
   }
 
   /** Of all segments on disk, orphans' as well, and of appends under way. Damaged files kept aside are not counted. */
   get bytes(): number {
-    throw new Error("not built yet");
+    return this.#room.used;
   }
 
   /** Ends: finishes commits under way, notes how far each stream was released, gives the folder back. Appends fail from now on. */
-  close(): Promise<void> {
-    return Promise.reject(new Error("not built yet"));
+  async close(): Promise<void> {
+    await Promise.all([...this.#shelves.values()].map(({ spool }) => spool.close()));
+    await this.#lock.release();
+  }
+
+  async #findAll(): Promise<void> {
+    for (const route of await this.#foldersIn(this.#path)) {
+      for (const upstream of await this.#foldersIn(join(this.#path, route)))
+        await this.#find(route, upstream);
+    }
+  }
+
+  /** @param route    the folder's name, as that of the upstream */
+  async #find(route: string, upstream: string): Promise<void> {
+    const path = join(this.#path, route, upstream);
+    const found = await scanFolder(
+      this.#tools,
+      path,
+      (owner) => escapeName(owner.route) === route && escapeName(owner.upstream) === upstream,
+    );
+    const owner = found.owner ?? { route, upstream };
+    const spool = this.#newSpool(owner.route, owner.upstream, path, found);
+    this.#shelves.set(path, { route: owner.route, upstream: owner.upstream, spool, isOrphan: true });
+    this.#logFound(`spool of ${owner.route}/${owner.upstream}`, spool);
+  }
+
+  #logFound(name: string, { records, bytes, foundAtStart }: UpstreamSpool): void {
+    const { tornBytes } = foundAtStart;
+    if (records > 0)
+      this.#tools.log.info(`${name}: ${records} records (${formatBytes(bytes)}) wait from before`);
+    if (tornBytes > 0) {
+      const what = `${formatBytes(tornBytes)} that the last process had not finished writing are cut off`;
+      this.#tools.log.warn(`${name}: ${what}; none of it was acknowledged`);
+    }
+  }
+
+  #newSpool(route: string, upstream: string, path: string, found: FoundFolder | null): UpstreamSpool {
+    const { maxBytesPerUpstream, whenFull } = this.#options;
+    const folder = new UpstreamFolder(path, this.#tools, new Room(maxBytesPerUpstream, this.#room));
+    return new UpstreamSpool({ route, upstream, whenFull, allRoom: this.#room }, folder, found);
+  }
+
+  async #foldersIn(path: string): Promise<readonly string[]> {
+    const entries = await this.#tools.files.list(path);
+    return entries.filter(({ kind }) => kind === "folder").map(({ name }) => name);
   }
 }

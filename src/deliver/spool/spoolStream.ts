@@ -1,57 +1,68 @@
-/** One ordered stream of records on disk: what waits for one lane of one upstream. */
+/**
+ * One ordered stream of records on disk: what waits for one lane of one upstream.
+ *
+ * Records are given out in the order in which they were appended, each once, and are gone when they are released. Segments of
+ * an earlier process are read, not added to.
+ */
 import type { LaneId } from "../lane.ts";
-import type { ItemCounts, Parcel } from "../../wire/parcel.ts";
+import type { Append, AppendEnd, SpoolParcel } from "./append.ts";
+import { Backlog } from "./backlog.ts";
+import type { Committer, CommitStream } from "./committer.ts";
+import type { Holdings } from "./holdings.ts";
+import { invariant } from "./invariant.ts";
+import type { ReadLimits, SpooledParcel } from "./readBatch.ts";
+import { encodeHeader, headerBytes } from "./record.ts";
+import { SEGMENT_BYTES } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import { StreamReader } from "./streamReader.ts";
+import { Ticket } from "./ticket.ts";
+import type { UpstreamFolder } from "./upstreamFolder.ts";
 
-/** A parcel for the spool. */
-export interface SpoolParcel {
-  readonly parcel: Parcel;
-  /** Which copy of its route's data it is: 0 is the first. */
-  readonly replica: number;
-  /** Of its items, in milliseconds since the epoch. */
-  readonly newestTimestampMs: number;
+export interface StreamTools {
+  readonly folder: UpstreamFolder;
+  readonly committer: Committer;
+  readonly holdings: Holdings;
+  /** See streamKey(). */
+  readonly key: string;
+  /** See encodeOwner(). */
+  readonly owner: Buffer;
 }
 
-/** A parcel that was read back. */
-export interface SpooledParcel extends SpoolParcel {
-  readonly ticket: Ticket;
-}
-
-/** A record that the caller has in memory: it is released or given up once. Nothing in it is for the caller. */
-export interface Ticket {
-  readonly replica: number;
-  readonly items: ItemCounts;
-}
-
-/** How an append ended; `cause` is for a person. */
-export type AppendEnd =
-  /** On disk and synced, with one ticket for each parcel, in their order. */
-  | { readonly kind: "synced"; readonly tickets: readonly Ticket[] }
-  /** There is no room for it. Nothing of it is in the spool. */
-  | { readonly kind: "full"; readonly cause: string }
-  /** It could not be written. Nothing of it will be read in this process. */
-  | { readonly kind: "failed"; readonly cause: string };
-
-/** How much next() gives out: it stops before the record that would exceed either, but gives at least one. */
-export interface ReadLimits {
-  readonly maxItems: number;
-  readonly maxPlainBytes: number;
-}
-
-export class SpoolStream {
+export class SpoolStream implements CommitStream {
   readonly id: LaneId;
+  readonly #tools: StreamTools;
+  readonly #backlog: Backlog;
+  readonly #reader: StreamReader;
+  #appending = 0;
+  #appendingUnheld = 0;
+  #isReading = false;
 
-  constructor(id: LaneId) {
+  /** @param found segments of an earlier process, oldest first */
+  constructor(id: LaneId, tools: StreamTools, found: readonly Segment[]) {
     this.id = id;
+    this.#tools = tools;
+    this.#backlog = new Backlog(tools.folder, tools.holdings, found);
+    this.#reader = new StreamReader(tools.folder, this.#backlog, tools.owner);
   }
 
   /** Whether no record is unreleased and no append is under way. */
   get isEmpty(): boolean {
-    throw new Error("not built yet");
+    return this.#backlog.isEmpty && this.#appending === 0;
   }
 
   /** Whether there are synced records that next() would give out. */
   get hasUnread(): boolean {
-    throw new Error("not built yet");
+    return this.#backlog.firstGivenUp !== undefined || this.#backlog.firstUnread !== undefined;
+  }
+
+  /** Its files, oldest first. */
+  get segments(): readonly Segment[] {
+    return this.#backlog.segments;
+  }
+
+  /** Bytes of segments that dropOldest() could free. */
+  get droppableBytes(): number {
+    return this.#backlog.droppableBytes;
   }
 
   /**
@@ -63,7 +74,13 @@ export class SpoolStream {
    * @param onEnd   called once, after append() has returned; must not throw
    */
   append(parcels: readonly SpoolParcel[], held: boolean, onEnd: (end: AppendEnd) => void): void {
-    throw new Error(`not built yet ${parcels.length} ${held} ${onEnd.length}`);
+    invariant(parcels.length > 0, "an append of nothing");
+    invariant(!held || (!this.hasUnread && this.#appendingUnheld === 0), "held parcels behind others");
+    const bytes = parcels.reduce((sum, parcel) => sum + this.#recordBytes(parcel), 0);
+    this.#appending += 1;
+    if (!held) this.#appendingUnheld += 1;
+    const at = this.#tools.folder.tools.now();
+    this.#tools.committer.append(this, { parcels, held, bytes, at, onEnd });
   }
 
   /**
@@ -74,13 +91,19 @@ export class SpoolStream {
    * @throws {SpoolError} SPOOL_UNREADABLE when the disk fails: the same records are tried again by the next call; what fails
    *   several times is dropped as damaged
    */
-  next(limits: ReadLimits): Promise<readonly SpooledParcel[]> {
-    return Promise.reject(new Error(`not built yet ${limits.maxItems}`));
+  async next(limits: ReadLimits): Promise<readonly SpooledParcel[]> {
+    invariant(!this.#isReading, "a stream is read twice at a time");
+    this.#isReading = true;
+    try {
+      return await this.#reader.next(limits);
+    } finally {
+      this.#isReading = false;
+    }
   }
 
   /** Takes records out of the spool for good, which the caller delivered or dropped. Any order will do. */
   release(tickets: readonly Ticket[]): void {
-    throw new Error(`not built yet ${tickets.length}`);
+    this.#backlog.release(tickets);
   }
 
   /**
@@ -88,6 +111,73 @@ export class SpoolStream {
    * dropped.
    */
   unhold(tickets: readonly Ticket[]): void {
-    throw new Error(`not built yet ${tickets.length}`);
+    this.#backlog.giveUp(tickets);
+  }
+
+  /** Drops the oldest segment. Tickets that are out stay good. */
+  dropOldest(): void {
+    this.#backlog.dropOldest();
+  }
+
+  segmentFor(bytes: number): Segment | null {
+    const last = this.#backlog.segments.at(-1);
+    return last !== undefined && !last.isSealed && last.size + bytes <= SEGMENT_BYTES ? last : null;
+  }
+
+  newSegment(): Segment {
+    const previous = this.#backlog.segments.at(-1)?.name.sequence ?? 0;
+    return this.#tools.folder.newSegment(this.#tools.key, previous);
+  }
+
+  encode(segment: Segment, appends: readonly Append[]): Uint8Array[] {
+    const start = segment.recordStart;
+    return appends.flatMap(({ parcels, at }) =>
+      parcels.flatMap(({ parcel, replica, newestTimestampMs }) => {
+        const { series, items, plainBytes, elements } = parcel;
+        const facts = { replica, series, items, plainBytes, newestTimestampMs, appendedAt: at };
+        return [encodeHeader(start, this.#tools.owner, facts, elements), elements];
+      }),
+    );
+  }
+
+  written(segment: Segment, appends: readonly Append[]): void {
+    segment.isBeingWritten = false;
+    if (appends.length > 0) this.#backlog.add(segment);
+    const tickets = appends.map((append) => this.#place(segment, append));
+    this.#backlog.discardDrained();
+    appends.forEach((append, index) => {
+      this.#finish(append, { kind: "synced", tickets: tickets[index] ?? [] });
+    });
+  }
+
+  refused(appends: readonly Append[], end: AppendEnd): void {
+    for (const append of appends) this.#finish(append, end);
+  }
+
+  #finish({ held, onEnd }: Append, end: AppendEnd): void {
+    this.#appending -= 1;
+    if (!held) this.#appendingUnheld -= 1;
+    onEnd(end);
+  }
+
+  /** Counts what was written. @returns the tickets of what the caller holds */
+  #place(segment: Segment, { parcels, held }: Append): readonly Ticket[] {
+    const tickets = parcels.map((spoolParcel) => {
+      const start = segment.size;
+      segment.size += this.#recordBytes(spoolParcel);
+      return new Ticket(segment, start, segment.size, spoolParcel.replica, spoolParcel.parcel.items);
+    });
+    for (const ticket of tickets) {
+      this.#tools.holdings.add(ticket);
+      if (!held) segment.unread.add(ticket);
+    }
+    if (!held) return [];
+    segment.readTo = segment.size;
+    this.#backlog.giveOut(tickets);
+    return tickets;
+  }
+
+  #recordBytes({ parcel }: SpoolParcel): number {
+    return headerBytes(this.#tools.owner) + parcel.elements.length;
   }
 }

@@ -1,65 +1,146 @@
 /**
  * What waits on disk for one upstream.
  *
- * It lets an upstream be away for hours while memory stays bounded and the other upstreams keep receiving.
+ * It lets an upstream be away for hours while memory stays bounded and the other upstreams keep receiving. Parcels leave a
+ * stream in the order they came. A record is removed only after its parcel was released: a crash may send one twice, which
+ * stores accept when the values are equal, but loses none whose append ended as synced.
  */
-import type { LaneId } from "../lane.ts";
 import type { ItemCounts } from "../../wire/parcel.ts";
-import type { ReplicaCount } from "./counts.ts";
-import type { SpoolStream } from "./spoolStream.ts";
+import type { LaneId } from "../lane.ts";
+import { Committer } from "./committer.ts";
+import type { SpoolEvents } from "./events.ts";
+import { Holdings } from "./holdings.ts";
+import { encodeOwner } from "./record.ts";
+import type { Room } from "./room.ts";
+import type { FoundAtStart, FoundFolder } from "./scanFolder.ts";
+import type { Segment } from "./segment.ts";
+import { streamKey } from "./segmentName.ts";
+import { SpoolStream } from "./spoolStream.ts";
+import type { UpstreamFolder } from "./upstreamFolder.ts";
 
-/** What was in an upstream's folder at the start. */
-export interface FoundAtStart {
-  /** Whole records with intact headers; payloads are checked when they are read. */
-  readonly replicas: readonly ReplicaCount[];
-  /** Bytes cut off the ends of files: a process was killed while it wrote them, and acknowledged none of them. */
-  readonly tornBytes: number;
-  /** Bytes in which no record can be recognised. */
-  readonly damagedBytes: number;
-  /** Segments that are missing between others. */
-  readonly missingSegments: number;
+export interface UpstreamSpoolOptions {
+  readonly route: string;
+  readonly upstream: string;
+  readonly whenFull: "refuse" | "drop_oldest";
+  /** Of all upstreams. */
+  readonly allRoom: Room;
 }
 
 export class UpstreamSpool {
+  readonly foundAtStart: FoundAtStart;
   /** Streams that had records at the start. */
-  readonly found: readonly LaneId[] = [];
-  readonly foundAtStart: FoundAtStart = { replicas: [], tornBytes: 0, damagedBytes: 0, missingSegments: 0 };
+  readonly found: readonly LaneId[];
+  readonly #options: UpstreamSpoolOptions;
+  readonly #folder: UpstreamFolder;
+  readonly #holdings = new Holdings();
+  readonly #committer: Committer;
+  readonly #streams = new Map<string, SpoolStream>();
+
+  /** @param found what was in the folder; null if there was none */
+  constructor(options: UpstreamSpoolOptions, folder: UpstreamFolder, found: FoundFolder | null) {
+    const name = `spool of ${options.route}/${options.upstream}`;
+    this.#options = options;
+    this.#folder = folder;
+    this.#committer = new Committer(folder, name, options.allRoom, (bytes) => this.#makeRoom(bytes));
+    folder.segments = () => this.#segments();
+    this.foundAtStart = found?.found ?? { replicas: [], tornBytes: 0, damagedBytes: 0, missingSegments: 0 };
+    for (const count of this.foundAtStart.replicas) this.#holdings.add(count);
+    const streams = [...(found?.streams ?? [])];
+    this.found = streams.map(([, { id }]) => id);
+    for (const [key, { id, segments }] of streams) this.#streams.set(key, this.#newStream(id, segments));
+    for (const { size } of this.#segments()) folder.room.take(size);
+    if (found !== null) folder.takeOver(found.lastSequence, found.spent);
+  }
 
   /** The stream of a lane, the same one until it is forgotten. One that is empty has no file. */
   stream(id: LaneId): SpoolStream {
-    throw new Error(`not built yet ${id.number}`);
+    const key = streamKey(id);
+    const stream = this.#streams.get(key) ?? this.#newStream(id, []);
+    this.#streams.set(key, stream);
+    return stream;
   }
 
   /** Forgets a stream that is empty, which nobody uses any more; does nothing if it is not empty. */
   forget(id: LaneId): void {
-    throw new Error(`not built yet ${id.number}`);
+    const key = streamKey(id);
+    if (this.#streams.get(key)?.isEmpty === true) this.#streams.delete(key);
   }
 
-  /** Of its segments on disk, and of appends under way. */
+  /** Of its segments on disk, and of appends under way. Damaged files that are kept aside are not counted. */
   get bytes(): number {
-    throw new Error("not built yet");
+    return this.#folder.room.used;
   }
 
   /** Synced and unreleased. */
   get records(): number {
-    throw new Error("not built yet");
+    return this.#holdings.tally.records;
   }
 
   /** Of the records, of all replicas. */
   get items(): ItemCounts {
-    throw new Error("not built yet");
+    return this.#holdings.tally.items;
   }
 
   /** Of the records of one replica. */
   itemsOf(replica: number): ItemCounts {
-    throw new Error(`not built yet ${replica}`);
+    return this.#holdings.tally.itemsOf(replica);
   }
 
   /**
-   * When the oldest unreleased record was appended, in milliseconds since the epoch; null with none. It is the time of the
-   * first record of the oldest segment, so a little early once part of that is released.
+   * When the oldest unreleased record was appended, in milliseconds since the epoch; null with none on disk. It is the time
+   * of the first record of the oldest segment, so a little early once part of that is released.
    */
   get oldestAt(): number | null {
-    throw new Error("not built yet");
+    let oldest: number | null = null;
+    for (const { segments } of this.#streams.values()) {
+      const firstAt = segments[0]?.firstAt ?? Infinity;
+      if (firstAt < (oldest ?? Infinity)) oldest = firstAt;
+    }
+    return oldest;
+  }
+
+  /** Who is told of what happens from now on. */
+  tell(events: SpoolEvents): void {
+    this.#holdings.events = events;
+  }
+
+  /** Removes all that it holds, uncounted. Only for what nobody asked for. */
+  async discard(): Promise<void> {
+    for (const stream of this.#streams.values()) while (stream.segments.length > 0) stream.dropOldest();
+    await this.#folder.settled();
+  }
+
+  /** Finishes what was begun; appends fail from now on. */
+  async close(): Promise<void> {
+    await this.#committer.close();
+    if (this.#streams.size > 0) this.#folder.writePositions();
+    await this.#folder.settled();
+  }
+
+  *#segments(): Iterable<Segment> {
+    for (const { segments } of this.#streams.values()) yield* segments;
+  }
+
+  #newStream(id: LaneId, found: readonly Segment[]): SpoolStream {
+    const { route, upstream } = this.#options;
+    const owner = encodeOwner({ route, upstream, lane: id });
+    const [folder, committer, holdings] = [this.#folder, this.#committer, this.#holdings];
+    return new SpoolStream(id, { folder, committer, holdings, key: streamKey(id), owner }, found);
+  }
+
+  /** Drops the oldest segments, of the largest stream first, until so many bytes are free; false if that cannot be. */
+  #makeRoom(bytes: number): boolean {
+    if (this.#options.whenFull === "refuse") return false;
+    const streams = [...this.#streams.values()];
+    const droppable = streams.reduce((sum, stream) => sum + stream.droppableBytes, 0);
+    if (droppable < bytes) return false;
+    const enough = this.#folder.room.used - bytes;
+    while (this.#folder.room.used > enough) {
+      const largest = streams.reduce((best, stream) =>
+        stream.droppableBytes > best.droppableBytes ? stream : best,
+      );
+      largest.dropOldest();
+    }
+    return true;
   }
 }

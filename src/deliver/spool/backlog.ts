@@ -1,0 +1,186 @@
+/**
+ * The segments of a stream, oldest first, and what is unread, in somebody's hands, and gone of them.
+ *
+ * A segment is removed when all of it is released, and all before it were: so one that is missing between others is lost.
+ */
+import type { Holdings } from "./holdings.ts";
+import { invariant } from "./invariant.ts";
+import type { Segment } from "./segment.ts";
+import { byPlace } from "./ticket.ts";
+import type { Ticket } from "./ticket.ts";
+import type { UpstreamFolder } from "./upstreamFolder.ts";
+
+export class Backlog {
+  readonly #folder: UpstreamFolder;
+  readonly #holdings: Holdings;
+  readonly #segments: Segment[];
+  /** By place. */
+  readonly #givenUp: Ticket[] = [];
+  /** Tickets that the caller has. */
+  #out = 0;
+
+  /** @param found segments of an earlier process, oldest first */
+  constructor(folder: UpstreamFolder, holdings: Holdings, found: readonly Segment[]) {
+    this.#folder = folder;
+    this.#holdings = holdings;
+    this.#segments = [...found];
+  }
+
+  /** Whether no record is unreleased. */
+  get isEmpty(): boolean {
+    return this.#segments.length === 0 && this.#out === 0;
+  }
+
+  /** Oldest first. */
+  get segments(): readonly Segment[] {
+    return this.#segments;
+  }
+
+  /** What was given up and comes before all that is unread. */
+  get firstGivenUp(): Ticket | undefined {
+    return this.#givenUp[0];
+  }
+
+  /** The first segment that has records which nobody has read: all of a segment is read before anything of the next. */
+  get firstUnread(): Segment | undefined {
+    const last = this.#segments.at(-1);
+    if (last === undefined || last.readTo === last.size) return undefined;
+    return this.#segments.find(({ readTo, size }) => readTo < size);
+  }
+
+  /** Bytes of segments that dropOldest() could free. */
+  get droppableBytes(): number {
+    const end = this.#segments.findIndex(({ isBeingWritten }) => isBeingWritten);
+    const droppable = end === -1 ? this.#segments : this.#segments.slice(0, end);
+    return droppable.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Adds a segment behind the others, unless it is the last already. */
+  add(segment: Segment): void {
+    if (this.#segments.at(-1) !== segment) this.#segments.push(segment);
+  }
+
+  /** The caller has these records. */
+  giveOut(tickets: readonly Ticket[]): void {
+    for (const ticket of tickets) ticket.state = "out";
+    this.#out += tickets.length;
+  }
+
+  /** The caller is done with these records. */
+  release(tickets: readonly Ticket[]): void {
+    for (const ticket of tickets) {
+      this.#takeBack(ticket, "done");
+      this.#holdings.release(ticket);
+      ticket.segment.release(ticket.start, ticket.end);
+    }
+    this.discardDrained();
+    this.#folder.notePositions();
+  }
+
+  /** The caller wants these records to be read again. */
+  giveUp(tickets: readonly Ticket[]): void {
+    for (const ticket of tickets) {
+      this.#takeBack(ticket, "given_up");
+      if (ticket.segment.isGone) this.#drop("spool_full", ticket);
+      else this.#givenUp.push(ticket);
+    }
+    this.#givenUp.sort(byPlace);
+  }
+
+  /** Takes the first of what was given up, to give it out again. */
+  takeGivenUp(): void {
+    this.#givenUp.shift();
+  }
+
+  /** Drops the oldest segment. Tickets that are out stay good. */
+  dropOldest(): void {
+    const segment = this.#segments.shift();
+    invariant(segment !== undefined && !segment.isBeingWritten, "nothing to drop");
+    segment.isGone = true;
+    this.#folder.discard(segment);
+    const lost = this.#takeGivenUpOf(segment);
+    this.#holdings.drop("spool_full", segment.takeUnread());
+    for (const ticket of lost) this.#drop("spool_full", ticket);
+  }
+
+  /** A record is read up to its end; whoever reads takes care of it. */
+  passRecord(ticket: Ticket): void {
+    ticket.segment.unread.subtract(ticket);
+    ticket.segment.readTo = ticket.end;
+  }
+
+  /** A record whose header is intact, and its payload is not. */
+  dropDamaged(ticket: Ticket): void {
+    const { segment, start, end, items } = ticket;
+    const lost = `${items.samples} samples, ${items.histograms} histograms and ${items.exemplars} exemplars are dropped`;
+    this.#folder.tools.log.error(`${this.#place(segment, start, end)} of a parcel are damaged: ${lost}`);
+    this.#passDamage(segment, start, end);
+    this.#drop("spool_damaged", ticket);
+  }
+
+  /** Bytes up to `end` in which no record can be recognised. */
+  passUnknown(segment: Segment, end: number): void {
+    const start = segment.readTo;
+    segment.readTo = end;
+    this.#passDamage(segment, start, end);
+    if (segment.knownDamage.has(start)) return;
+    this.#folder.tools.log.error(
+      `${this.#place(segment, start, end)} are damaged; reading goes on behind them`,
+    );
+    this.#holdings.damaged(end - start, this.#folder.pathOf(segment));
+  }
+
+  /** Records that were counted when they were written or found, and did not come up when all was read, were in what is damaged. */
+  settleIfRead(segment: Segment): void {
+    if (segment.readTo === segment.size) this.#holdings.drop("spool_damaged", segment.takeUnread());
+  }
+
+  /** What nobody has of the segment cannot be read. */
+  giveUpOn(segment: Segment, why: string): void {
+    this.#folder.tools.log.error(`${why}; what it has left is given up`);
+    segment.isDamaged = true;
+    for (const ticket of this.#takeGivenUpOf(segment)) {
+      segment.release(ticket.start, ticket.end);
+      this.#drop("spool_damaged", ticket);
+    }
+    if (segment.readTo < segment.size) this.passUnknown(segment, segment.size);
+    this.settleIfRead(segment);
+    this.discardDrained();
+  }
+
+  discardDrained(): void {
+    for (let first = this.#segments[0]; first?.isDrained === true; first = this.#segments[0]) {
+      this.#segments.shift();
+      this.#folder.discard(first);
+    }
+  }
+
+  /** Afterwards the file is kept aside, not removed. */
+  #passDamage(segment: Segment, start: number, end: number): void {
+    segment.isDamaged = true;
+    segment.release(start, end);
+    this.discardDrained();
+  }
+
+  #takeBack(ticket: Ticket, state: "given_up" | "done"): void {
+    invariant(ticket.state === "out", `a ticket that is ${ticket.state} comes back`);
+    ticket.state = state;
+    this.#out -= 1;
+  }
+
+  /** They stand together. */
+  #takeGivenUpOf(segment: Segment): readonly Ticket[] {
+    const isOfIt = (ticket: Ticket): boolean => ticket.segment === segment;
+    const first = this.#givenUp.findIndex(isOfIt);
+    return first === -1 ? [] : this.#givenUp.splice(first, this.#givenUp.filter(isOfIt).length);
+  }
+
+  #drop(reason: "spool_full" | "spool_damaged", ticket: Ticket): void {
+    ticket.state = "done";
+    this.#holdings.drop(reason, [ticket]);
+  }
+
+  #place(segment: Segment, start: number, end: number): string {
+    return `${this.#folder.pathOf(segment)}: bytes ${start} to ${end}`;
+  }
+}

@@ -1,0 +1,136 @@
+/** Reads the records of a stream, as many as make a batch: first what was given up, then what nobody has read. */
+import type { Backlog } from "./backlog.ts";
+import { crc32c } from "./crc32c.ts";
+import { SpoolError } from "./errors.ts";
+import { ReadBatch } from "./readBatch.ts";
+import type { ReadLimits, SpooledParcel } from "./readBatch.ts";
+import type { RecordHeader } from "./record.ts";
+import { RecordReader } from "./recordReader.ts";
+import type { Segment } from "./segment.ts";
+import { Ticket } from "./ticket.ts";
+import { describe, isMissing } from "./upstreamFolder.ts";
+import type { UpstreamFolder } from "./upstreamFolder.ts";
+
+/** A batch of usual parcels is read with one call or two. */
+const WINDOW_BYTES = 256 * 1024;
+
+/** What a segment has left is given up after so many failures in a row. */
+const MAX_READ_FAILURES = 3;
+
+export class StreamReader {
+  readonly #folder: UpstreamFolder;
+  readonly #backlog: Backlog;
+  /** See encodeOwner(). */
+  readonly #owner: Buffer;
+
+  constructor(folder: UpstreamFolder, backlog: Backlog, owner: Buffer) {
+    this.#folder = folder;
+    this.#backlog = backlog;
+    this.#owner = owner;
+  }
+
+  /** See SpoolStream.next(). */
+  async next(limits: ReadLimits): Promise<readonly SpooledParcel[]> {
+    const batch = new ReadBatch(limits);
+    let takesMore = true;
+    while (takesMore) {
+      const segment = this.#backlog.firstGivenUp?.segment ?? this.#backlog.firstUnread;
+      takesMore = segment !== undefined && (await this.#read(segment, batch));
+    }
+    return batch.parcels;
+  }
+
+  /** @returns whether the batch takes more */
+  async #read(segment: Segment, batch: ReadBatch): Promise<boolean> {
+    try {
+      const takesMore = await this.#readFile(segment, batch);
+      segment.readFailures = 0;
+      return takesMore;
+    } catch (error) {
+      if (segment.isGone) return true;
+      segment.readFailures += 1;
+      const what = `${this.#folder.pathOf(segment)}: ${describe(error)}`;
+      if (isMissing(error) || segment.readFailures >= MAX_READ_FAILURES) {
+        this.#backlog.giveUpOn(segment, what);
+        return true;
+      }
+      if (batch.parcels.length > 0) return false;
+      throw new SpoolError("SPOOL_UNREADABLE", `${what}; the next call tries again`, error);
+    }
+  }
+
+  async #readFile(segment: Segment, batch: ReadBatch): Promise<boolean> {
+    const end = segment.size; // it can grow meanwhile
+    const file = await this.#folder.open(segment);
+    try {
+      const reader = new RecordReader({
+        read: (target, position) => file.read(target, position),
+        start: segment.recordStart,
+        end,
+        windowBytes: WINDOW_BYTES,
+        belongs: (owner) => owner.equals(this.#owner),
+      });
+      const takesMore = await this.#readGivenUp(segment, reader, batch);
+      return takesMore && (await this.#readOn(segment, reader, batch));
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Reads what was given up of the segment, as long as that is what comes first. */
+  async #readGivenUp(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
+    let ticket = this.#backlog.firstGivenUp;
+    while (ticket?.segment === segment && ticket.end <= reader.end) {
+      const header = await reader.headerAt(ticket.start);
+      if (header !== null && !batch.fits(header)) return false;
+      const payload = header === null ? null : await reader.payloadOf(ticket.start, header);
+      // Otherwise it had to make room meanwhile, or an earlier one was given up.
+      if (this.#backlog.firstGivenUp === ticket) {
+        this.#backlog.takeGivenUp();
+        this.#giveOut(ticket, header, payload, batch);
+      }
+      ticket = this.#backlog.firstGivenUp;
+    }
+    return true;
+  }
+
+  /** Reads what nobody has read of the segment, unless something is given up meanwhile. */
+  async #readOn(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
+    while (segment.readTo < reader.end && !segment.isGone && this.#backlog.firstGivenUp === undefined) {
+      const start = segment.readTo;
+      const header = await reader.headerAt(start);
+      if (header === null) {
+        this.#passUnknown(segment, await reader.findRecord(start + 1));
+      } else {
+        if (!batch.fits(header)) return false;
+        this.#pass(segment, header, await reader.payloadOf(start, header), batch);
+      }
+    }
+    return true;
+  }
+
+  #pass(segment: Segment, header: RecordHeader, payload: Buffer, batch: ReadBatch): void {
+    if (segment.isGone) return; // it had to make room meanwhile, and this record is dropped
+    const start = segment.readTo;
+    const end = start + header.headerBytes + header.payloadBytes;
+    const ticket = new Ticket(segment, start, end, header.replica, header.items);
+    this.#backlog.passRecord(ticket);
+    this.#giveOut(ticket, header, payload, batch);
+    this.#backlog.settleIfRead(segment);
+  }
+
+  #passUnknown(segment: Segment, end: number): void {
+    if (segment.isGone) return;
+    this.#backlog.passUnknown(segment, end);
+    this.#backlog.settleIfRead(segment);
+  }
+
+  #giveOut(ticket: Ticket, header: RecordHeader | null, payload: Buffer | null, batch: ReadBatch): void {
+    if (header === null || payload === null || crc32c(payload) !== header.payloadSum) {
+      this.#backlog.dropDamaged(ticket);
+    } else {
+      this.#backlog.giveOut([ticket]);
+      batch.add(header, payload, ticket);
+    }
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * The folder of one upstream: makes, writes, reads, removes its segments, and notes how far they were released.
+ *
+ * What nobody waits for, as removing a segment, is done in order, one thing at a time. Its failures are logged: they cost disk
+ * space, or resending after a restart.
+ */
+import { join } from "node:path";
+import type { SpoolFile } from "./files.ts";
+import { formatPositions, POSITIONS_FILE } from "./positions.ts";
+import type { Room } from "./room.ts";
+import { NONCE_BYTES } from "./record.ts";
+import { Segment } from "./segment.ts";
+import { DAMAGED_SUFFIX } from "./segmentName.ts";
+import type { SpoolTools } from "./tools.ts";
+
+/** The positions are written at most this often. */
+const POSITIONS_EVERY_MS = 1000;
+
+export class UpstreamFolder {
+  readonly path: string;
+  readonly tools: SpoolTools;
+  readonly room: Room;
+  /** Segments whose positions are worth noting. Set by the owner of the streams. */
+  segments: () => Iterable<Segment> = () => [];
+  #lastSequence = 0;
+  #isMade = false;
+  #chores: Promise<void> = Promise.resolve();
+  #positionsAt = -Infinity;
+
+  constructor(path: string, tools: SpoolTools, room: Room) {
+    this.path = path;
+    this.tools = tools;
+    this.room = room;
+  }
+
+  /** Goes on where an earlier process ended. @param spent segments that nobody needs */
+  takeOver(lastSequence: number, spent: readonly Segment[]): void {
+    this.#lastSequence = lastSequence;
+    for (const segment of spent) {
+      this.room.take(segment.size);
+      this.discard(segment);
+    }
+  }
+
+  newSegment(stream: string, previous: number): Segment {
+    this.#lastSequence += 1;
+    const nonce = Array.from({ length: NONCE_BYTES }, () => Math.floor(this.tools.random() * 256));
+    const name = {
+      stream,
+      sequence: this.#lastSequence,
+      previous,
+      nonce: Buffer.from(nonce).toString("hex"),
+    };
+    return new Segment(name, this.tools.now());
+  }
+
+  /** Makes the folder, once, and waits until what had to make room is removed. */
+  async prepare(): Promise<void> {
+    if (!this.#isMade) await this.tools.files.makeFolder(this.path);
+    this.#isMade = true;
+    await this.#chores;
+  }
+
+  /** Writes and syncs behind what the segment has. Its file is made when it has nothing. */
+  async write(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
+    const file = await this.tools.files.open(this.pathOf(segment), segment.size === 0 ? "create" : "write");
+    try {
+      await file.write(parts, segment.size);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Takes away what was written behind what the segment has, as far as the disk lets us. */
+  async cutBack(segment: Segment): Promise<void> {
+    const path = this.pathOf(segment);
+    try {
+      if (segment.size === 0) await this.#removeIfThere(path);
+      else await this.#truncate(path, segment.size);
+    } catch (error) {
+      const what = `${path}: what is behind byte ${segment.size} was refused and could not be cut off`;
+      this.tools.log.warn(`${what} (${describe(error)}); after a restart it may be delivered as well`);
+    }
+  }
+
+  sync(): Promise<void> {
+    return this.tools.files.syncFolder(this.path);
+  }
+
+  open(segment: Segment): Promise<SpoolFile> {
+    return this.tools.files.open(this.pathOf(segment), "read");
+  }
+
+  pathOf(segment: Segment): string {
+    return join(this.path, segment.fileName);
+  }
+
+  /** Removes a segment, or puts it aside if it is damaged. Its room is free at once. */
+  discard(segment: Segment): void {
+    const path = this.pathOf(segment);
+    this.room.give(segment.size);
+    this.#doLater(`${path} could not be removed, its records may be sent again after a restart`, async () => {
+      if (segment.isDamaged) await this.#renameIfThere(path, path + DAMAGED_SUFFIX);
+      else await this.#removeIfThere(path);
+    });
+  }
+
+  /** Notes the positions, unless that was done within the last second. */
+  notePositions(): void {
+    if (this.tools.now() - this.#positionsAt >= POSITIONS_EVERY_MS) this.writePositions();
+  }
+
+  writePositions(): void {
+    this.#positionsAt = this.tools.now();
+    const path = join(this.path, POSITIONS_FILE);
+    this.#doLater(`${path} could not be written, more may be sent again after a restart`, async () => {
+      const positions = [...this.segments()]
+        .filter(({ releasedTo }) => releasedTo > 0)
+        .map(({ fileName, releasedTo }) => ({ fileName, releasedTo }));
+      if (positions.length === 0) await this.#removeIfThere(path);
+      else await this.#replace(path, formatPositions(positions));
+    });
+  }
+
+  /** Returns when everything that was begun is done. */
+  settled(): Promise<void> {
+    return this.#chores;
+  }
+
+  #doLater(failure: string, chore: () => Promise<void>): void {
+    this.#chores = this.#chores.then(chore).catch((error: unknown) => {
+      this.tools.log.error(`${failure}: ${describe(error)}`);
+    });
+  }
+
+  async #replace(path: string, bytes: Buffer): Promise<void> {
+    const fresh = `${path}.new`;
+    await this.#removeIfThere(fresh);
+    const file = await this.tools.files.open(fresh, "create");
+    try {
+      await file.write([bytes], 0);
+    } finally {
+      await file.close();
+    }
+    await this.tools.files.rename(fresh, path);
+  }
+
+  async #truncate(path: string, size: number): Promise<void> {
+    const file = await this.tools.files.open(path, "write");
+    try {
+      await file.truncate(size);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #removeIfThere(path: string): Promise<void> {
+    try {
+      await this.tools.files.remove(path);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  async #renameIfThere(from: string, to: string): Promise<void> {
+    try {
+      await this.tools.files.rename(from, to);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+}
+
+/** Whether a file or folder is not there. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+/** What a failed call says. */
+export function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
