@@ -64,6 +64,11 @@ export interface Step {
   /** Unless 0: how long a window must be for the field at its beginning. */
   readonly needed: number;
   readonly received: Counts;
+  /**
+   * The newest timestamp of its items, in milliseconds since the epoch, as far as numbers are exact; the smallest of these
+   * without items.
+   */
+  readonly newestTimestampMs: number;
   readonly unknownFields: number;
   /** Series without a decision: each is to be given one. */
   readonly undecided: number;
@@ -115,6 +120,7 @@ const REPORT = {
   tableSeries: 12,
   tableBytes: 13,
   tableTurns: 14,
+  newest: 15,
 } as const;
 const ROW = {
   stride: 12,
@@ -201,6 +207,17 @@ export class Engine {
     return valid;
   }
 
+  /**
+   * A hash of 128 bits, in hexadecimal, of the block that was uncompressed last, before anything else was done. Its key is
+   * this process's, so nobody outside can make two blocks meet.
+   *
+   * @param blockBytes how long the block is
+   */
+  hashOfBlock(blockBytes: number): string {
+    const at = this.#program.hashPacked(blockBytes);
+    return Buffer.from(this.#bytes.subarray(at, at + 16)).toString("hex");
+  }
+
   /** Where in bytes() the window begins. */
   get windowAt(): number {
     return this.#program.plainAt();
@@ -240,6 +257,7 @@ export class Engine {
         histograms: this.#report(REPORT.histograms),
         exemplars: this.#report(REPORT.exemplars),
       },
+      newestTimestampMs: this.#newestTimestamp(),
       unknownFields: this.#report(REPORT.unknownFields),
       undecided,
       metadataEntries: this.#report(REPORT.entries),
@@ -384,6 +402,12 @@ export class Engine {
     const copy = Buffer.allocUnsafe(end - start);
     copy.set(this.#bytes.subarray(start, end));
     return copy;
+  }
+
+  #newestTimestamp(): number {
+    const upper = this.#report(REPORT.newest + 1) | 0;
+    const timestamp = upper * 2 ** 32 + this.#report(REPORT.newest);
+    return Math.min(Math.max(timestamp, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
   }
 
   #write(at: number, value: number): void {

@@ -14,6 +14,7 @@ export interface EngineProgram {
   plainAt(): number;
   reservePacked(bytes: number): number;
   uncompress(elementsFrom: number, packedBytes: number, plainBytes: number): number;
+  hashPacked(packedBytes: number): number;
   reserveWindow(bytes: number): number;
   scan(maxRows: number, windowBytes: number, requestBytes: number): number;
   lookUp(context: number): number;

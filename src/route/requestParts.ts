@@ -40,6 +40,8 @@ export interface RoutedRequest {
   readonly tallies: readonly { readonly tally: Tally; readonly counts: SeriesCounts }[];
   /** Top-level fields that this version does not know; they are not forwarded. */
   readonly unknownFields: number;
+  /** Of the body: equal for equal bytes, and for no others that can be found without this process's key. */
+  readonly blockHash: string;
 }
 
 export class RequestParts {
@@ -54,6 +56,7 @@ export class RequestParts {
   readonly #refusedExamples: { reason: RefusalReason; series: string }[] = [];
   readonly #tallies = new Map<Tally, CountTally>();
   #unknownFields = 0;
+  #newestTimestampMs = Number.MIN_SAFE_INTEGER;
 
   /** @param metadata limits of a request that holds metadata; an entry counts as one item */
   constructor(destinations: Destinations, metadata: ParcelLimits) {
@@ -115,6 +118,7 @@ export class RequestParts {
   add(step: Step, pieces: readonly Piece[]): void {
     this.#received.add(step.received);
     this.#unknownFields += step.unknownFields;
+    this.#newestTimestampMs = Math.max(this.#newestTimestampMs, step.newestTimestampMs);
     for (const piece of pieces) {
       const parcels = this.#parcels.get(piece.destination);
       const open = parcels?.[parcels.length - 1];
@@ -125,7 +129,7 @@ export class RequestParts {
   }
 
   /** @param compress to snappy elements */
-  finish(compress: (plain: Uint8Array) => Uint8Array): RoutedRequest {
+  finish(compress: (plain: Uint8Array) => Uint8Array): Omit<RoutedRequest, "blockHash"> {
     return {
       consignments: [...this.#parcels].map(([destination, parcels]) => this.#consign(destination, parcels)),
       metadata: this.#metadata.finish(compress),
@@ -143,16 +147,21 @@ export class RequestParts {
   #consign(destination: number, parcels: readonly (readonly Piece[])[]): Consignment {
     const address = this.#destinations.addresses[destination];
     if (address === undefined) throw new Error(`bug: no destination ${destination}`);
-    return { ...address, parcels: parcels.map((pieces) => joined(pieces, address.replica)) };
+    const { replica } = address;
+    const newestTimestampMs = this.#newestTimestampMs;
+    return {
+      ...address,
+      parcels: parcels.map((pieces) => ({ ...joined(pieces), replica, newestTimestampMs })),
+    };
   }
 }
 
 /** The parcel of its pieces, of which there is one unless the request took several steps. */
-function joined(pieces: readonly Piece[], replica: number): Parcel {
+function joined(pieces: readonly Piece[]): Omit<Parcel, "replica" | "newestTimestampMs"> {
   const [only] = pieces;
   if (only !== undefined && pieces.length === 1) {
     const { elements, plainBytes, series, items } = only;
-    return { elements, plainBytes, series, items, replica };
+    return { elements, plainBytes, series, items };
   }
   const counts = new CountTally();
   let plainBytes = 0;
@@ -162,7 +171,7 @@ function joined(pieces: readonly Piece[], replica: number): Parcel {
   }
   const { series, samples, histograms, exemplars } = counts;
   const elements = withHeadroom(...pieces.map((piece) => piece.elements));
-  return { elements, plainBytes, series, items: { samples, histograms, exemplars }, replica };
+  return { elements, plainBytes, series, items: { samples, histograms, exemplars } };
 }
 
 /** Counts that grow. */

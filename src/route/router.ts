@@ -133,6 +133,7 @@ export class Router {
     tenants: RequestTenants,
   ): Generator<undefined, RoutedRequest, undefined> {
     const plainBytes = this.#uncompress(block);
+    const blockHash = this.#engine.hashOfBlock(lengthOf(block));
     const parts = new RequestParts(this.#destinations, this.#limits.metadata);
     const decider = new RequestDecider(this.#decider, tenants, this.#tools.isDue);
     const compress = (metadata: Uint8Array): Uint8Array => this.#engine.compress(metadata);
@@ -152,7 +153,7 @@ export class Router {
       this.#engine.setWindow(plain.subarray(at, at + windowBytes));
     }
     if (parts.isNoRequest) throw yield* this.#explain(plain ?? this.#engine.copyWindow(plainBytes));
-    return parts.finish(compress);
+    return { ...parts.finish(compress), blockHash };
   }
 
   #uncompress(block: readonly Uint8Array[]): number {
@@ -304,6 +305,10 @@ export class Router {
 
 /** What a step does that waits for a decision. */
 const NOTHING_DONE: Pick<Step, "consumed" | "needed"> = { consumed: 0, needed: 0 };
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((length, piece) => length + piece.length, 0);
+}
 
 /** A row of a step that is refused at the door. */
 interface RefusedRow {

@@ -19,6 +19,11 @@ export interface Parcel {
   readonly items: ItemCounts;
   /** Which copies of its series it holds: 0 are the first, and all where a series has one upstream. */
   readonly replica: number;
+  /**
+   * No item of it is newer; milliseconds since the epoch, a safe integer. It is that of the whole request, whose items are
+   * mostly of one time.
+   */
+  readonly newestTimestampMs: number;
 }
 
 /** Free bytes in front of a parcel's elements: as many as snappy's length of a block takes, and some. */

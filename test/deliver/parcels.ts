@@ -22,6 +22,7 @@ export function makeParcel(series = 512, plainBytes = 100): Parcel {
     series,
     items: { samples: series, histograms: 0, exemplars: 0 },
     replica: 0,
+    newestTimestampMs: 0,
   };
 }
 

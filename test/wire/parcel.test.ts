@@ -11,6 +11,7 @@ function parcelOf(elements: Uint8Array, plainBytes: number): Parcel {
     plainBytes,
     series: 1,
     replica: 0,
+    newestTimestampMs: 0,
     items: { samples: 1, histograms: 0, exemplars: 0 },
   };
 }

@@ -5,12 +5,14 @@
  * reads and trusts its caller: see src/engine/engine.ts, the only one.
  */
 import { emitRows, HEADROOM, layDestinations } from "./emit";
+import { hash128 } from "./highwayHash";
 import {
   ENCODER,
   ensure,
   HASH_KEY,
   MAX_ROWS,
   METADATA,
+  PACKED_HASH,
   regionAfter,
   report,
   REPORT,
@@ -81,6 +83,12 @@ export function reservePacked(bytes: usize): usize {
 export function uncompress(elementsFrom: usize, packedBytes: usize, plainBytes: usize): bool {
   reservePlain(regionAfter(scratch + packedBytes), plainBytes);
   return decodeElements(scratch + elementsFrom, scratch + packedBytes, plain, plainBytes);
+}
+
+/** Hashes the packed request that was uncompressed last, and answers where the 16 bytes are. */
+export function hashPacked(packedBytes: usize): usize {
+  hash128(scratch, packedBytes, HASH_KEY, PACKED_HASH);
+  return PACKED_HASH;
 }
 
 /** Room for a window of a plain request; answers where. */

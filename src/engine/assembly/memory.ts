@@ -4,6 +4,7 @@
  *     0              the compiler's static data, and the fixed regions:
  *                      REPORT      what a call found, in numbers that TypeScript reads
  *                      HASH_KEY    the 32 secret bytes of this process
+ *                      PACKED_HASH what the packed request hashes to
  *                      ENCODER     the snappy encoder's table
  *                      ROWS        one row per series of the step
  *                      METADATA    where the step's metadata entries are
@@ -65,10 +66,14 @@ export const REPORT_OUTPUT_END = 11;
 export const REPORT_TABLE_SERIES = 12;
 export const REPORT_TABLE_BYTES = 13;
 export const REPORT_TABLE_TURNS = 14;
-const REPORT_NUMBERS = 15;
+/** Of the items that the scan passed over, in milliseconds: the lower half, and the upper half behind it. */
+export const REPORT_NEWEST = 15;
+const REPORT_NUMBERS = 17;
 
 export const REPORT: usize = memory.data(REPORT_NUMBERS * 4, 8);
 export const HASH_KEY: usize = memory.data(32, 16);
+/** Of the packed request. */
+export const PACKED_HASH: usize = memory.data(16, 16);
 export const ENCODER: usize = memory.data(16 * 1024, 16);
 export const ROWS: usize = memory.data(<i32>MAX_ROWS * <i32>ROW_BYTES, 16);
 export const METADATA: usize = memory.data(<i32>MAX_ROWS * <i32>ENTRY_BYTES, 16);

@@ -25,14 +25,15 @@ const DOUBLES: u8 = 4;
 // 5: text, which is what no other kind is.
 const LABELS: u8 = 6;
 const SPANS: u8 = 7;
+const TIMESTAMP: u8 = 8;
 
 // Per message the kinds of its fields by number, from 0 on. Field numbers as in proto/remote_write_v1.proto.
 const SHAPE_FIELDS: u32 = 17;
 const LABEL: usize = memory.data<u8>([0, 5, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 const BUCKET_SPAN: usize = memory.data<u8>([0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-export const SAMPLE: usize = memory.data<u8>([0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-export const EXEMPLAR: usize = memory.data<u8>([0, 6, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-export const HISTOGRAM: usize = memory.data<u8>([0, 1, 2, 2, 1, 2, 1, 2, 7, 3, 4, 7, 3, 4, 1, 1, 4]);
+export const SAMPLE: usize = memory.data<u8>([0, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+export const EXEMPLAR: usize = memory.data<u8>([0, 6, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+export const HISTOGRAM: usize = memory.data<u8>([0, 1, 2, 2, 1, 2, 1, 2, 7, 3, 4, 7, 3, 4, 1, 8, 4]);
 
 /** Where the last read or skip ended, when it answered true. */
 export let position: usize = 0;
@@ -40,6 +41,17 @@ export let position: usize = 0;
 export let prefix: u32 = 0;
 /** Whether a text of other than ASCII was passed over; the caller resets it. */
 export let sawOtherThanAscii: bool = false;
+
+/** The newest timestamp that was passed over; the caller resets it. */
+export let newestTimestamp: i64 = i64.MIN_VALUE;
+
+export function resetTimestamp(): void {
+  newestTimestamp = i64.MIN_VALUE;
+}
+
+export function noteTimestamp(timestamp: i64): void {
+  if (timestamp > newestTimestamp) newestTimestamp = timestamp;
+}
 
 export function setPosition(at: usize): void {
   position = at;
@@ -106,6 +118,19 @@ function skipVarint(end: usize): bool {
   return false;
 }
 
+/** Passes over a varint that is a timestamp. */
+function passTimestamp(end: usize): bool {
+  const start = position;
+  if (!skipVarint(end)) return false;
+  let timestamp: u64 = 0;
+  for (let at = start; at < position; at++) {
+    const sevens = (<u64>load<u8>(at)) & 0x7f;
+    timestamp |= sevens << (7 * (at - start));
+  }
+  noteTimestamp(<i64>timestamp);
+  return true;
+}
+
 /** Passes over the message at [position, end). */
 export function checkMessage(end: usize, shape: usize): bool {
   while (position < end) {
@@ -119,6 +144,7 @@ export function checkMessage(end: usize, shape: usize): bool {
 
 function checkField(kind: u8, wireType: u32, end: usize): bool {
   if (kind === UNKNOWN) return skipValue(wireType, end);
+  if (kind === TIMESTAMP) return wireType === VARINT && passTimestamp(end);
   if (kind === A_VARINT || kind === VARINTS) {
     if (wireType === VARINT) return skipVarint(end);
     return kind === VARINTS && wireType === LENGTH_DELIMITED && checkPacked(VARINT, end);

@@ -16,6 +16,7 @@ import {
   REPORT_EXEMPLARS,
   REPORT_HISTOGRAMS,
   REPORT_NEEDED,
+  REPORT_NEWEST,
   REPORT_ROWS,
   REPORT_SAMPLES,
   REPORT_UNKNOWN_FIELDS,
@@ -35,11 +36,14 @@ import {
   EXEMPLAR,
   HISTOGRAM,
   LENGTH_DELIMITED,
+  newestTimestamp,
+  noteTimestamp,
   position,
   prefix,
   readLength,
   readTag,
   resetText,
+  resetTimestamp,
   SAMPLE,
   sawOtherThanAscii,
   setPosition,
@@ -87,6 +91,7 @@ export function scanWindow(maxRows: u32, from: usize, windowEnd: usize, requestE
   let unknown: u32 = 0;
   let at = from;
   samples = histograms = exemplars = 0;
+  resetTimestamp();
   report(REPORT_NEEDED, 0);
   while (at < windowEnd && rows < maxRows && entries < maxRows) {
     setPosition(at);
@@ -117,6 +122,8 @@ export function scanWindow(maxRows: u32, from: usize, windowEnd: usize, requestE
   report(REPORT_SAMPLES, samples);
   report(REPORT_HISTOGRAMS, histograms);
   report(REPORT_EXEMPLARS, exemplars);
+  report(REPORT_NEWEST, <u32>newestTimestamp);
+  report(REPORT_NEWEST + 1, <u32>(newestTimestamp >> 32));
   return true;
 }
 
@@ -200,8 +207,19 @@ function passPlainSample(at: usize, end: usize): usize {
   pos += 1;
   const bytes = sampleEnd - pos;
   if (bytes - 1 >= 8) return 0; // longer ones are read by scanRest(), and 0 - 1 is large
-  const bits = CONTINUES >> (64 - 8 * <u64>bytes);
-  return (load<u64>(pos) & bits) === bits >> 8 ? sampleEnd : 0;
+  const unused = 64 - 8 * <u64>bytes;
+  const bits = CONTINUES >> unused;
+  const varint = load<u64>(pos);
+  if ((varint & bits) !== bits >> 8) return 0;
+  noteTimestamp(<i64>joinSevens((varint << unused) >> unused));
+  return sampleEnd;
+}
+
+/** The number that the lower seven bits of each byte make, from the first byte up. */
+function joinSevens(bytes: u64): u64 {
+  const twos = ((bytes & 0x7f007f007f007f00) >> 1) | (bytes & 0x007f007f007f007f);
+  const fours = ((twos & 0x3fff00003fff0000) >> 2) | (twos & 0x00003fff00003fff);
+  return ((fours & 0x0fffffff00000000) >> 4) | (fours & 0x000000000fffffff);
 }
 
 /** The general way through a series, from a field behind its labels on. */
