@@ -9,8 +9,12 @@ import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
 import { MAX_BATCH_PLAIN_BYTES } from "./deliver/batch.ts";
-import type { ParcelOutcome } from "./deliver/outcome.ts";
-import { Sender } from "./deliver/sender.ts";
+import { DELIVERY_DROP_REASONS, type ParcelOutcome } from "./deliver/outcome.ts";
+import { AcceptedParcels, Resends } from "./deliver/resends.ts";
+import { Sender, type SenderEvents } from "./deliver/sender.ts";
+import { diskFiles } from "./deliver/spool/diskFiles.ts";
+import { SpoolStore } from "./deliver/spool/spoolStore.ts";
+import type { UpstreamSpool } from "./deliver/spool/upstreamSpool.ts";
 import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
 import { IngestServer, type RequestHeaders } from "./receive/server.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
@@ -62,6 +66,9 @@ export class Gateway {
   readonly #turns = new Turns(now, ROUTING_BUDGET_MS);
   readonly #router: Router;
   readonly #tenants: Tenants;
+  readonly #resends = new Resends(now);
+  /** null when no route spools. */
+  readonly #spool: SpoolStore | null;
   /** By route and slot. */
   readonly #destinations: readonly ReadonlyMap<number, Destination>[];
   readonly #server: IngestServer;
@@ -72,14 +79,33 @@ export class Gateway {
   #arrivals = 0;
   #port = 0;
 
-  /** @throws {DeliveryError} when an upstream's tls_config cannot be used */
-  constructor(config: Config, log: Logger) {
+  /**
+   * Builds a gateway, which begins its work with start().
+   *
+   * @throws {SpoolError} when the spool cannot be used
+   * @throws {DeliveryError} when an upstream's tls_config cannot be used
+   */
+  static async open(config: Config, log: Logger): Promise<Gateway> {
+    const spools = config.routes.some(({ delivery }) => delivery.onOutage === "spool");
+    const tools = { files: diskFiles, now: Date.now, random: Math.random, log };
+    const spool = spools ? await SpoolStore.open(config.spool, tools) : null;
+    try {
+      return new Gateway(config, log, spool);
+    } catch (error) {
+      await spool?.close();
+      throw error;
+    }
+  }
+
+  private constructor(config: Config, log: Logger, spool: SpoolStore | null) {
     this.#config = config;
     this.#log = log;
+    this.#spool = spool;
     this.#metrics = new Metrics(VERSION, {
       refusal: REFUSAL_REASONS,
       drop: DROP_REASONS,
       unrouted: UNROUTED_REASONS,
+      delivery: DELIVERY_DROP_REASONS,
     });
     this.#router = buildRouter(
       config,
@@ -106,8 +132,11 @@ export class Gateway {
       this.#port = await this.#server.listen(this.#config.listen);
     } catch (error) {
       await this.#closeSenders(now());
+      await this.#spool?.close();
       throw error;
     }
+    await this.#reportOrphans();
+    for (const { sender } of this.#allDestinations()) sender.resume();
     this.#server.setReady(true);
   }
 
@@ -118,7 +147,7 @@ export class Gateway {
 
   /**
    * Ends in order: not ready, still serving for the drain delay, then no new connections while requests under way are
-   * finished, all within the grace period; what is not delivered by then is refused to its sender.
+   * finished, all within the grace period; what is not delivered by then is spooled, or refused to its sender.
    */
   async stop(): Promise<void> {
     const { drainDelayMs, graceMs } = this.#config.shutdown;
@@ -140,6 +169,20 @@ export class Gateway {
     clearTimeout(giveBack);
     clearTimeout(overdue);
     await this.#closeSenders(deadline);
+    await this.#spool?.close();
+  }
+
+  /** What upstreams have left in the spool that the configuration does not name any more. */
+  async #reportOrphans(): Promise<void> {
+    const orphans = this.#spool?.orphans() ?? [];
+    const drops = this.#config.spool.orphans === "drop";
+    for (const { route, upstream, records, bytes } of orphans) {
+      const fate = drops ? "dropped (spool.orphans: drop)" : "kept until the upstream is configured again";
+      const message = `the spool holds ${records} parcels for an upstream that is not configured: ${fate}`;
+      this.#log.warn({ route, upstream, records, bytes }, message);
+      this.#metrics.orphans(route, upstream, records, bytes, drops);
+    }
+    if (drops) await this.#spool?.dropOrphans();
   }
 
   async #closeSenders(deadline: number): Promise<void> {
@@ -161,34 +204,64 @@ export class Gateway {
   async #deliverAll(routed: RoutedRequest, tenants: RequestTenants): Promise<WriteAnswer> {
     this.#countReceived(routed);
     this.#forwardMetadata(routed, tenants);
-    const outcomes = this.#deliver(routed.consignments, tenants);
+    const key = JSON.stringify([routed.blockHash, tenants.byRoute.map((tenant) => tenant?.header)]);
+    const delivered = this.#deliver(routed.consignments, tenants, this.#resends.take(key));
     this.#flushWhenIdle();
-    const report = reportOf(routed, await outcomes);
+    const { failed, accepted } = await delivered;
+    const report = reportOf(routed, failed);
     this.#logProblems(report);
-    return composeAnswer(report, Math.random());
+    const answer = composeAnswer(report, Math.random());
+    if (answer.status === 503) this.#resends.remember(key, accepted);
+    return answer;
   }
 
-  /** Answers, when all parcels have an outcome, with those that were not delivered. */
-  #deliver(consignments: readonly Consignment[], tenants: RequestTenants): Promise<NamedOutcome[]> {
+  /**
+   * Delivers what was not accepted before.
+   *
+   * @returns when all parcels have an outcome
+   */
+  #deliver(
+    consignments: readonly Consignment[],
+    tenants: RequestTenants,
+    acceptedBefore: AcceptedParcels,
+  ): Promise<Delivered> {
     const started = now();
     return new Promise((resolve) => {
       const failed: NamedOutcome[] = [];
+      const accepted = new AcceptedParcels();
       let open = consignments.length;
-      if (open === 0) resolve(failed);
-      for (const { route, slot, replica, lane, parcels } of consignments) {
+      if (open === 0) resolve({ failed, accepted });
+      for (const [place, { route, slot, replica, lane, parcels }] of consignments.entries()) {
         const destination = this.#destinations[route]?.get(slot);
         if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
         for (const { series, items } of parcels) destination.metrics.routed(replica, series, items);
+        const indexes = [...parcels.keys()].filter((index) => !acceptedBefore.has(place, index));
+        for (const [index, { items }] of parcels.entries()) {
+          if (indexes.includes(index)) continue;
+          accepted.add(place, index);
+          destination.metrics.settled(replica, "skipped_resend", "in_flight", items);
+        }
         this.#unflushed.add(destination.sender);
         const tenant = tenants.byRoute[route]?.header ?? null;
         const deadline = started + destination.deliveryDeadlineMs;
-        destination.sender.deliver(lane, parcels, tenant, deadline, (outcomes) => {
-          for (const outcome of outcomes) {
-            if (outcome.kind !== "delivered") failed.push({ upstream: destination.name, outcome });
-          }
-          open -= 1;
-          if (open === 0) resolve(failed);
-        });
+        destination.sender.deliver(
+          lane,
+          parcels.filter((_, index) => indexes.includes(index)),
+          tenant,
+          deadline,
+          (outcomes) => {
+            for (const [number, outcome] of outcomes.entries()) {
+              if (outcome.kind === "refused" || outcome.kind === "undelivered") {
+                failed.push({ upstream: destination.name, outcome });
+              } else accepted.add(place, indexes[number] ?? 0);
+            }
+            open -= 1;
+            if (open === 0) resolve({ failed, accepted });
+          },
+          (number) => {
+            accepted.add(place, indexes[number] ?? 0);
+          },
+        );
       }
     });
   }
@@ -304,9 +377,11 @@ export class Gateway {
       const metrics = this.#metrics.upstream(route.name, upstream.name, route.placement.replicas);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
       const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
-      const sender = new Sender(upstream, delivery, tools, {
-        settled: (end, _parcels, items, replica) => {
-          metrics.settled(replica, end, items);
+      const spool =
+        delivery.onOutage === "spool" ? this.#openSpool(route.name, upstream.name, metrics) : null;
+      const events: SenderEvents = {
+        settled: (end, from, _parcels, items, replica) => {
+          metrics.settled(replica, end, from, items);
         },
         attempted: (result, durationMs) => {
           this.#arrivals += 1;
@@ -315,7 +390,8 @@ export class Gateway {
         breakerChanged: (state) => {
           metrics.breaker(state);
         },
-      });
+      };
+      const sender = new Sender(upstream, delivery, tools, events, spool);
       const { deliveryDeadlineMs } = delivery;
       const passesTenant = route.tenant.pass;
       const { name } = upstream;
@@ -326,6 +402,22 @@ export class Gateway {
       ];
     });
     return new Map(destinations);
+  }
+
+  #openSpool(route: string, upstream: string, metrics: UpstreamMetrics): UpstreamSpool | null {
+    if (this.#spool === null) return null;
+    const spool = this.#spool.upstream(route, upstream, {
+      dropped: (reason, replica, _records, items) => {
+        metrics.settled(replica, reason, "spooled", items);
+      },
+      damaged: (bytes) => {
+        metrics.spoolDamaged(bytes);
+      },
+    });
+    for (const { replica, items } of spool.foundAtStart.replicas) metrics.foundInSpool(replica, items);
+    metrics.spoolDamaged(spool.foundAtStart.damagedBytes);
+    metrics.watchSpool(() => ({ bytes: spool.bytes, oldestAtMs: spool.oldestAt }));
+    return spool;
   }
 
   #buildServer(): IngestServer {
@@ -391,7 +483,13 @@ function buildRouter(
 
 interface NamedOutcome {
   readonly upstream: string;
-  readonly outcome: Exclude<ParcelOutcome, { kind: "delivered" }>;
+  readonly outcome: Extract<ParcelOutcome, { kind: "refused" | "undelivered" }>;
+}
+
+interface Delivered {
+  /** What was not accepted. */
+  readonly failed: readonly NamedOutcome[];
+  readonly accepted: AcceptedParcels;
 }
 
 function reportOf(routed: RoutedRequest, outcomes: readonly NamedOutcome[]): WriteReport {

@@ -34,6 +34,9 @@ const DELIVERY: DeliveryOptions = {
   breaker: { consecutiveFailures: 5, resetAfterMs: TIMEOUT_MS },
   tenantHeader: null,
   deliveryDeadlineMs: TIMEOUT_MS,
+  ack: "safe",
+  onOutage: "refuse",
+  spoolAfterMs: TIMEOUT_MS,
 };
 
 /**
@@ -123,6 +126,7 @@ function buildSender(origin: string, now: () => number): Sender {
     DELIVERY,
     { now, random: Math.random, log: pino({ level: "silent" }), userAgent: "warm-up" },
     { settled: () => undefined, attempted: () => undefined, breakerChanged: () => undefined },
+    null,
   );
 }
 
@@ -135,6 +139,7 @@ function deliver(sender: Sender, body: readonly Uint8Array[], now: () => number)
     series: SERIES,
     items: { samples: SERIES, histograms: 0, exemplars: 0 },
     replica: 0,
+    newestTimestampMs: 0,
   }));
   return Promise.all(
     parcels.map(

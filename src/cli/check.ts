@@ -11,8 +11,6 @@ import { routeText, rulesText, unevenText } from "./routeText.ts";
 export interface CheckOptions extends LoadOptions {
   /** The configuration that ran before; null to compare with what the last start kept. */
   readonly against: string | null;
-  /** The folder in which a start keeps what it runs with; it need not exist. */
-  readonly stateFolder: string;
 }
 
 /**
@@ -36,7 +34,7 @@ export function check(file: string, options: CheckOptions, print: (line: string)
     const uneven = unevenText(route);
     if (uneven !== null) print(`warning: route ${route.name}: ${uneven}`);
   }
-  const before = routesBefore(options, print);
+  const before = routesBefore(config.spool.path, options, print);
   if (before === "invalid") return 1;
   if (before === "none") return 0;
   const renumbered = compare(config, before, print);
@@ -51,10 +49,14 @@ interface Before {
   readonly routes: readonly KnownRoute[];
 }
 
-/** Prints what is wrong with it, which is an error where it was asked for. */
-function routesBefore(options: CheckOptions, print: (line: string) => void): Before | "invalid" | "none" {
+/** Prints what is wrong with it, which is an error where it was asked for. @param folder in which a start keeps what it runs with */
+function routesBefore(
+  folder: string,
+  options: CheckOptions,
+  print: (line: string) => void,
+): Before | "invalid" | "none" {
   if (options.against !== null) return routesOf(options.against, options, print);
-  const known = readKnown(options.stateFolder);
+  const known = readKnown(folder);
   switch (known.kind) {
     case "known":
       return { from: known.file, routes: known.routes };

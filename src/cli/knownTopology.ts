@@ -14,9 +14,6 @@ import { isRenumbered, type RoutePlacement } from "../route/renumbering.ts";
 import { describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
 import { readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
-/** The folder that is shared with the spool, from where the process runs. */
-export const STATE_FOLDER = "./data/spool";
-
 const FILE = "topology.json";
 /** Some hundred thousand upstreams. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;

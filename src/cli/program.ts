@@ -11,7 +11,6 @@ import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
-import { STATE_FOLDER } from "./knownTopology.ts";
 import { relabel, type RelabelOptions } from "./relabel.ts";
 import { serve } from "./serve.ts";
 import { sink } from "./sink.ts";
@@ -57,15 +56,14 @@ export async function run(argv: readonly string[]): Promise<number> {
         legacyHash: LegacyHash;
         logLevel: string;
       }) => {
-        code = await serve(config, { ...loadOptions(legacyHash), logLevel, stateFolder: STATE_FOLDER });
+        code = await serve(config, { ...loadOptions(legacyHash), logLevel });
       },
     );
   configured(command("check", "print every problem of a configuration, what it means and what it moves"))
     .option("--against <file>", "the configuration that ran before, if not what the last start here kept")
     .action(
       ({ config, legacyHash, against }: { config: string; legacyHash: LegacyHash; against?: string }) => {
-        const before = { against: against ?? null, stateFolder: STATE_FOLDER };
-        code = check(config, { ...loadOptions(legacyHash), ...before }, print);
+        code = check(config, { ...loadOptions(legacyHash), against: against ?? null }, print);
       },
     );
   configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { type LoadOptions, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import { DeliveryError } from "../deliver/errors.ts";
+import { SpoolError } from "../deliver/spool/errors.ts";
 import { Gateway } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
@@ -13,8 +14,6 @@ import { waitForSignal } from "./stopSignal.ts";
 
 export interface ServeOptions extends LoadOptions {
   readonly logLevel: string;
-  /** The folder in which is kept what it runs with; it is made if need be. */
-  readonly stateFolder: string;
 }
 
 /**
@@ -31,10 +30,10 @@ export async function serve(file: string, options: ServeOptions): Promise<number
     return 1;
   }
   const ended = waitForSignal("SIGTERM", "SIGINT");
-  tellChanges(compareWithKnown(options.stateFolder, config), origin === "legacy", log);
+  tellChanges(compareWithKnown(config.spool.path, config), origin === "legacy", log);
   const gateway = await start(config, log);
   if (gateway === null) return 1;
-  const fault = await keepKnown(options.stateFolder, config);
+  const fault = await keepKnown(config.spool.path, config);
   if (fault !== null) log.warn(fault);
   const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
   log.info(
@@ -67,9 +66,9 @@ function tellChanges(changes: readonly RouteChange[], isLegacy: boolean, log: Lo
 async function start(config: Config, log: Logger): Promise<Gateway | null> {
   let gateway: Gateway;
   try {
-    gateway = new Gateway(config, log);
+    gateway = await Gateway.open(config, log);
   } catch (error) {
-    if (!(error instanceof DeliveryError)) throw error;
+    if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
     log.error(`${error.message}; the gateway does not start`);
     return null;
   }

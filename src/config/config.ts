@@ -1,5 +1,6 @@
 /** The configuration as the stages take it: checked, complete, frozen. */
 import type { DeliveryOptions, UpstreamOptions } from "../deliver/options.ts";
+import type { SpoolOptions } from "../deliver/spool/options.ts";
 import type { BodyLimits, ListenAddress } from "../receive/options.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import type { DecisionTableLimits, LabelLimits, RouteOptions } from "../route/options.ts";
@@ -23,6 +24,8 @@ export interface Config {
   readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
   readonly decisionTable: DecisionTableLimits;
   readonly shutdown: ShutdownOptions;
+  /** Used by the routes with `on_outage: spool`. */
+  readonly spool: SpoolOptions;
   /** Applied before all routes. */
   readonly relabel: RelabelRuleList;
   readonly routes: readonly RouteConfig[];

@@ -1,7 +1,7 @@
 /** `routes[].delivery`: how parcels are sent. The defaults live here. */
 import type { DeliveryOptions } from "../deliver/options.ts";
 import { setOf } from "./lists.ts";
-import { flag, integer, wrong } from "./scalars.ts";
+import { flag, integer, oneOf, wrong } from "./scalars.ts";
 import type { Reader, Section } from "./section.ts";
 import { duration, formatDuration } from "./units.ts";
 
@@ -34,10 +34,31 @@ export function readDelivery(section: Section): DeliverySection {
     const message = `not longer than batch_send_deadline ${wait}: what waits that long for company is not sent`;
     section.problems.warning(section.placeOf("delivery_deadline"), message);
   }
-  return { remoteTimeoutMs, ...queue, retryOn, breaker, deliveryDeadlineMs };
+  const ack = section.optional("ack", oneOf("safe", "enqueued"), "safe");
+  const onOutage = section.optional("on_outage", oneOf("spool", "refuse", "drop"), "spool");
+  // A tenth of the deadline, up to its default's.
+  const usualMs = Math.ceil(Math.min(10_000, deliveryDeadlineMs) / 10);
+  const spoolAfterMs = section.optional("spool_after", duration({ min: 1 }), usualMs);
+  if (spoolAfterMs >= deliveryDeadlineMs && onOutage === "spool") {
+    const message = `not shorter than delivery_deadline ${formatDuration(deliveryDeadlineMs)}: senders are told to come again before their data is spooled`;
+    section.problems.warning(section.placeOf("spool_after"), message);
+  }
+  return {
+    remoteTimeoutMs,
+    ...queue,
+    retryOn,
+    breaker,
+    deliveryDeadlineMs,
+    ack,
+    onOutage,
+    spoolAfterMs,
+  };
 }
 
-type QueueSection = Omit<DeliverySection, "remoteTimeoutMs" | "retryOn" | "breaker" | "deliveryDeadlineMs">;
+type QueueSection = Pick<
+  DeliverySection,
+  "lanes" | "maxSamplesPerSend" | "batchSendDeadlineMs" | "minBackoffMs" | "maxBackoffMs" | "retryOnHttp429"
+>;
 
 function readQueue(queue: Section): QueueSection {
   const lanes = queue.optional("lanes", integer({ min: 1, max: MAX_LANES }), 1);

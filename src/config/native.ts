@@ -12,6 +12,7 @@ import { listOf, someOf } from "./lists.ts";
 import { integer } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Section } from "./section.ts";
+import { readSpool } from "./spoolSection.ts";
 import { duration, formatDuration, KIB, MIB, size } from "./units.ts";
 
 /** Where sorting the names of a hostile sender begins to take milliseconds a series. */
@@ -50,6 +51,7 @@ function readTop(top: Section, folder: string, { checkRule, checkPlacement }: St
     limits: top.section("limits", readLimits),
     decisionTable: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
+    spool: top.section("spool", readSpool),
     relabel: rules.readGlobal(top, "relabel_configs"),
     routes: top.required("routes", list, "a list of routes") ?? [],
   };

@@ -67,6 +67,11 @@ export class Attempts {
     });
   }
 
+  /** Whether the gateway is about to go, so that nothing begins any more. */
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
   /** Whether begin() may be called now. */
   get mayBegin(): boolean {
     return !this.#isClosing && this.#breaker.admits;

@@ -13,7 +13,7 @@ import type { BreakerOptions } from "./options.ts";
 const QUIET_MS = 60_000;
 
 type SentBatch = Pick<Batch, "parcels" | "body" | "series" | "attempts">;
-type Trouble = "retry" | "redirect" | "refusal";
+type Trouble = "retry" | "redirect" | "refusal" | "behind" | "returned" | "not_spooled" | "unreadable";
 
 export class DeliveryLog {
   readonly #logger: Logger;
@@ -82,11 +82,33 @@ export class DeliveryLog {
     }
   }
 
+  /** @param cause why a lane cannot send what it has */
+  behind(cause: string): void {
+    this.#report(
+      "warn",
+      "behind",
+      `${this.#subject()}: behind, what comes for it goes to the spool and is sent in order; ${cause}`,
+    );
+  }
+
+  returned(): void {
+    this.#report("info", "returned", `${this.#subject()}: no longer behind, its spool is empty`);
+  }
+
+  notSpooled(parcels: number, cause: string): void {
+    const what = `${parcels} parcels are not spooled: ${cause}`;
+    this.#report("error", "not_spooled", `${this.#subject()}: ${what}; their senders are told to come again`);
+  }
+
+  unreadable(cause: string): void {
+    this.#report("error", "unreadable", `${this.#subject()}: ${cause}; it is tried again`);
+  }
+
   #subject(): string {
     return `upstream ${this.#upstream}`;
   }
 
-  #report(level: "warn" | "error", trouble: Trouble, message: string): void {
+  #report(level: "info" | "warn" | "error", trouble: Trouble, message: string): void {
     const heldBack = this.#heldBack.get(trouble) ?? 0;
     if (this.#now() < (this.#quietUntil.get(trouble) ?? 0)) {
       this.#heldBack.set(trouble, heldBack + 1);

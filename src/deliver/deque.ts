@@ -25,6 +25,14 @@ export class Deque<Item> {
     return this.#slots[this.#slotOf(this.#length - 1)];
   }
 
+  /** From the first to the last; it must not change meanwhile. */
+  *[Symbol.iterator](): Iterator<Item> {
+    for (let index = 0; index < this.#length; index++) {
+      const item = this.#slots[this.#slotOf(index)];
+      if (item !== undefined) yield item;
+    }
+  }
+
   /** Adds behind the last. */
   push(item: Item): void {
     this.#makeRoom();

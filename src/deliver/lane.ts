@@ -12,23 +12,30 @@
  * Every parcel is settled exactly once: when its attempt ends for good, or when it leaves unsent because nothing could be
  * sent before its deadline. By its deadline it is answered in any case; if it is in flight then, it is settled when the
  * attempt ends, and not sent again.
+ *
+ * A lane is in trouble when its oldest parcel is older than `spool_after`, or nothing can be sent because the breaker is
+ * open, the upstream asked for a long pause, or the gateway stops. What happens then is the route's `on_outage`: the lane
+ * goes behind, with all it has, to the spool (see backlog.ts); or it refuses or drops what comes, at once.
  */
 import { Alarm } from "./alarm.ts";
 import { backoffMs } from "./backoff.ts";
+import { Backlog } from "./backlog.ts";
 import { Batch, MAX_BATCH_PLAIN_BYTES } from "./batch.ts";
 import { describeToOthers } from "./classify.ts";
 import type { AttemptEnd, Retry } from "./classify.ts";
-import { answerAll, Delivery, isAnswered, sumItems } from "./delivery.ts";
-import type { LaneParcel, OutcomesCallback } from "./delivery.ts";
+import { formatMs } from "./cleanText.ts";
+import { answerAll, Delivery, isGivenBack, LaneParcel, settleEach } from "./delivery.ts";
+import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
 import { LaneQueue } from "./laneQueue.ts";
 import type { LaneTurns } from "./laneTurns.ts";
 import type { DeliveryOptions } from "./options.ts";
 import { undelivered } from "./outcome.ts";
-import type { ParcelOutcome, Settlement, Undelivered } from "./outcome.ts";
+import type { ParcelOutcome, SettledFrom, Settlement, Undelivered } from "./outcome.ts";
 import { laterOf } from "./pauses.ts";
 import type { Pause } from "./pauses.ts";
-import type { ItemCounts, Parcel } from "../wire/parcel.ts";
+import type { SpoolStream } from "./spool/spoolStream.ts";
+import type { Parcel } from "../wire/parcel.ts";
 
 /** Which lane it is: a tenant, or what has none (null), has lanes with numbers from 0. */
 export interface LaneId {
@@ -37,7 +44,7 @@ export interface LaneId {
 }
 
 /** How a lane's batches get to the upstream: one begins in takeTurn(), which follows a request. */
-export type LaneAttempts = Pick<LaneTurns, "request" | "begin" | "obstacle">;
+export type LaneAttempts = Pick<LaneTurns, "request" | "begin" | "obstacle" | "isClosing">;
 
 export interface LaneTools {
   /** Milliseconds since the epoch. */
@@ -45,9 +52,9 @@ export interface LaneTools {
   /** 0 <= random() < 1 */
   readonly random: () => number;
   readonly log: DeliveryLog;
-  /** Told of parcels of one replica for which nothing more will happen here, and what they hold together. Does not throw. */
-  readonly settled: (end: Settlement, parcels: number, items: ItemCounts, replica: number) => void;
-  /** Told of a lane that holds nothing now, waiting or in flight; possibly more than once. Does not throw. */
+  /** Told of parcels that have moved in the ledger. Does not throw. */
+  readonly settled: Settled;
+  /** Told of a lane that holds nothing now, waiting, in flight or on disk; possibly more than once. Does not throw. */
   readonly emptied: (lane: Lane) => void;
 }
 
@@ -58,6 +65,9 @@ type Head =
   | { readonly kind: "backing_off"; readonly batch: Batch; readonly backoff: Pause };
 
 const NO_HEAD: Head = { kind: "none" };
+/** Later than every deadline; what is on disk has none, and stays. */
+const ALL = Number.MAX_VALUE;
+const READ_AGAIN_MS = 1_000;
 
 export class Lane {
   readonly id: LaneId;
@@ -65,49 +75,105 @@ export class Lane {
   readonly #attempts: LaneAttempts;
   readonly #tools: LaneTools;
   readonly #waiting: LaneQueue;
+  /** null: with `on_outage` other than spool. */
+  readonly #backlog: Backlog | null;
   /** Rings at the latest when the next attempt or the nearest deadline is due, in flight or waiting. */
   readonly #alarm: Alarm;
   #head: Head = NO_HEAD;
+  /** The end of an attempt that came while its batch was being written to disk. */
+  #endOnHold: { readonly batch: Batch; readonly end: AttemptEnd } | null = null;
+  #attemptBegan = 0;
   /** Why the last attempt failed, as everybody may hear it; null if it did not. */
   #lastFailure: string | null = null;
   /** No attempt begins before it is over: the upstream asked for it. */
   #pause: Pause;
   /** Whether what waits goes without waiting for company. */
   #isFlushing = false;
+  #isStopped = false;
 
-  /** @param pause to keep from the beginning; it may be over */
-  constructor(id: LaneId, options: DeliveryOptions, attempts: LaneAttempts, tools: LaneTools, pause: Pause) {
+  /**
+   * @param pause  to keep from the beginning; it may be over
+   * @param stream where parcels wait with `on_outage: spool`; what it holds already is sent first, from resume() on
+   */
+  constructor(
+    id: LaneId,
+    options: DeliveryOptions,
+    attempts: LaneAttempts,
+    tools: LaneTools,
+    pause: Pause,
+    stream: SpoolStream | null,
+  ) {
     this.id = id;
     this.#options = options;
     this.#attempts = attempts;
     this.#tools = tools;
     this.#pause = this.#spread(pause);
-    this.#waiting = new LaneQueue({
-      maxItems: options.maxSamplesPerSend,
-      maxPlainBytes: MAX_BATCH_PLAIN_BYTES,
-    });
+    const limits = { maxItems: options.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES };
+    this.#waiting = new LaneQueue(limits);
+    this.#backlog =
+      stream === null
+        ? null
+        : new Backlog(stream, options.spoolAfterMs, limits, {
+            now: tools.now,
+            settled: tools.settled,
+            retryAfterMs: () => this.#backoff(1),
+            notSpooled: (parcels, cause) => {
+              tools.log.notSpooled(parcels, cause);
+            },
+            moved: () => {
+              this.#onBacklogMoved();
+            },
+            unreadable: (cause) => {
+              tools.log.unreadable(cause);
+              this.#alarm.ringBy(tools.now() + READ_AGAIN_MS);
+            },
+            returned: () => {
+              tools.log.returned();
+            },
+          });
     this.#alarm = new Alarm(tools.now, () => {
       this.#onAlarm();
     });
   }
 
   /** Takes parcels, at least one. See Sender.deliver(). */
-  deliver(parcels: readonly Parcel[], deadline: number, onOutcomes: OutcomesCallback): void {
+  deliver(
+    parcels: readonly Parcel[],
+    deadline: number,
+    onOutcomes: OutcomesCallback,
+    onLate?: LateCallback,
+  ): void {
     const now = this.#tools.now();
-    const delivery = new Delivery(parcels.length, now, deadline, onOutcomes);
-    const taken = parcels.map((parcel, index) => ({ parcel, delivery, index, group: null }));
-    const hopeless = this.#hopeless(now, deadline);
-    if (hopeless !== null) {
-      this.#settle("refused", taken);
+    const lateAt = now + this.#options.spoolAfterMs;
+    const until = this.#options.onOutage === "drop" ? Math.min(deadline, lateAt) : deadline;
+    const delivery = new Delivery(parcels.length, now, until, onOutcomes, onLate);
+    const taken = parcels.map((parcel, index) => new LaneParcel(parcel, delivery, index));
+    const trouble = this.#trouble(now, this.#backlog === null ? until : Math.min(until, lateAt));
+    if (this.#backlog !== null) {
+      if (trouble !== null) this.#goBehind(trouble.cause);
+      this.#alarm.ringBy(Math.min(until, lateAt));
+      if (this.#backlog.course === "behind") {
+        this.#backlog.add(taken);
+        return;
+      }
+    } else if (trouble !== null) {
+      const answer = this.#answerOf(trouble);
+      this.#settle(endOf(answer), taken);
       queueMicrotask(() => {
-        answerAll(taken, hopeless);
+        answerAll(taken, answer);
       });
       this.#tellIfEmpty();
       return;
     }
+    if (this.#options.ack === "enqueued") delivery.acceptEarly();
     for (const parcel of taken) this.#waiting.push(parcel);
-    this.#alarm.ringBy(deadline);
+    this.#alarm.ringBy(until);
     if (this.#head.kind !== "in_flight") this.#advance(now);
+  }
+
+  /** Begins with what is on disk already. */
+  resume(): void {
+    this.#advance(this.#tools.now());
   }
 
   /** Sends what waits as soon as it can. */
@@ -130,14 +196,21 @@ export class Lane {
     this.#tellIfEmpty();
   }
 
-  /** Gives back what is not in flight. */
-  giveBackWaiting(outcome: Undelivered): void {
-    this.#giveBackDue(Infinity, () => outcome);
+  /** Nothing can be sent for a while: what waits goes to the spool, with what is in flight, or is given back without one. */
+  giveUpWaiting(outcome: Undelivered): void {
+    if (this.#backlog === null) this.#giveBackDue(ALL, () => outcome);
+    else if (this.#oldest !== null) this.#goBehind(outcome.cause);
     this.#tellIfEmpty();
   }
 
-  /** Ends its timer, when nothing is left. */
+  /** Waits until what is on its way to the disk is there, or cannot be. */
+  async spooled(): Promise<void> {
+    await this.#backlog?.appended();
+  }
+
+  /** Ends its timer, when nothing is left but on disk. */
   stop(): void {
+    this.#isStopped = true;
     this.#alarm.cancel();
   }
 
@@ -145,13 +218,25 @@ export class Lane {
     return this.#head.kind === "none" ? null : this.#head.batch;
   }
 
-  /** What is to be told at once of a parcel that cannot be tried before its deadline; null if it can. */
-  #hopeless(now: number, deadline: number): Undelivered | null {
+  /** The oldest parcel that is in memory alone. */
+  get #oldest(): LaneParcel | null {
+    return this.#headBatch?.parcels.find(({ ticket }) => ticket === null) ?? this.#waiting.firstUnspooled;
+  }
+
+  /** When the oldest parcel has waited for spool_after; Infinity for none. */
+  get #lateAt(): number {
+    const oldest = this.#oldest;
+    return oldest === null ? Infinity : oldest.delivery.startedAt + this.#options.spoolAfterMs;
+  }
+
+  /** Why parcels that come now are not to wait here until `until`; null if they may. */
+  #trouble(now: number, until: number): Undelivered | null {
     const obstacle = this.#attempts.obstacle();
     if (obstacle !== null) return obstacle;
-    if (deadline <= now) return this.#notTried(this.#lastFailure);
-    const { until, cause } = this.#notBefore;
-    return deadline > until ? null : undelivered(cause, until - now);
+    if (until <= now) return this.#notTried(this.#lastFailure);
+    const notBefore = this.#notBefore;
+    if (until <= notBefore.until) return undelivered(notBefore.cause, notBefore.until - now);
+    return this.#lateAt <= now ? this.#late() : null;
   }
 
   /** Until when no attempt may begin. */
@@ -159,25 +244,53 @@ export class Lane {
     return this.#head.kind === "backing_off" ? laterOf(this.#pause, this.#head.backoff) : this.#pause;
   }
 
+  /** Spools all that is in memory alone; what is at the head goes on being tried. */
+  #goBehind(cause: string): void {
+    const backlog = this.#backlog;
+    if (backlog === null || backlog.course === "behind") return;
+    const head = this.#headBatch?.parcels.filter(({ ticket }) => ticket === null) ?? [];
+    backlog.begin(head, this.#waiting.takeUnspooled());
+    this.#tools.log.behind(cause);
+  }
+
+  #onBacklogMoved(): void {
+    const onHold = this.#endOnHold;
+    if (onHold !== null && this.#backlog?.isHolding === false) {
+      this.#endOnHold = null;
+      this.#onEnd(onHold.batch, onHold.end);
+      return;
+    }
+    if (this.#head.kind !== "in_flight") this.#advance(this.#tools.now());
+    this.#tellIfEmpty();
+  }
+
   #onAlarm(): void {
     const now = this.#tools.now();
     if (this.#head.kind === "in_flight") this.#answerInFlight(this.#head.batch, now);
+    this.#backlog?.answerOverdue(now);
+    if (this.#lateAt <= now) this.#goBehind(this.#late().cause);
     this.#advance(now);
     this.#alarm.ringBy(this.#nearestDeadline(now));
     this.#tellIfEmpty();
   }
 
   #tellIfEmpty(): void {
-    if (this.#head.kind === "none" && this.#waiting.length === 0) this.#tools.emptied(this);
+    if (this.#head.kind !== "none" || this.#waiting.length > 0) return;
+    if (this.#backlog !== null && !this.#backlog.isEmpty) return;
+    const idleAt = this.#backlog?.look(this.#tools.now()) ?? null;
+    if (idleAt === null) this.#tools.emptied(this);
+    else this.#alarm.ringBy(idleAt);
   }
 
-  /** Of what waits, and of what is at the head and not answered yet; Infinity with nothing. */
+  /** Of what waits, of what is at the head and not answered yet, and of what is on its way to the disk; Infinity with nothing. */
   #nearestDeadline(now: number): number {
     let nearest = this.#waiting.nearestDeadline;
-    for (const { delivery } of this.#headBatch?.parcels ?? []) {
-      if (delivery.deadline > now) nearest = Math.min(nearest, delivery.deadline);
+    for (const { deadline } of this.#headBatch?.parcels ?? []) {
+      if (deadline > now) nearest = Math.min(nearest, deadline);
     }
-    return nearest;
+    if (this.#backlog === null) return nearest;
+    const lateAt = this.#backlog.course === "behind" ? Infinity : this.#lateAt;
+    return Math.min(nearest, lateAt, this.#backlog.nearestDeadline);
   }
 
   /** Asks for a turn if an attempt is due. */
@@ -193,53 +306,78 @@ export class Lane {
       () => this.#notTried(lastWords),
       () => this.#notTried(this.#lastFailure),
     );
+    this.#readAhead();
     const attemptAt = this.#nextAttemptAt();
     if (attemptAt > now) this.#alarm.ringBy(attemptAt);
     return attemptAt <= now;
   }
 
-  /** Infinity while one is in flight, or nothing is there. */
+  /** Infinity while one is in flight, or nothing is there that may go. */
   #nextAttemptAt(): number {
-    if (this.#head.kind === "in_flight") return Infinity;
+    if (this.#head.kind === "in_flight" || this.#backlog?.isHolding === true) return Infinity;
     if (this.#head.kind === "backing_off") return this.#notBefore.until;
     const oldest = this.#waiting.first;
-    if (oldest === undefined) return Infinity;
+    if (oldest === undefined || this.#isBehindRecords(oldest)) return Infinity;
     const waitsForCompany = !this.#isFlushing && !this.#waiting.isWorthSending;
     const companyMs = waitsForCompany ? this.#options.batchSendDeadlineMs : 0;
     return Math.max(this.#notBefore.until, oldest.delivery.startedAt + companyMs);
+  }
+
+  /** Whether what is on disk has to go first. Parts of a refused batch were in front of it, as was what has been read. */
+  #isBehindRecords(parcel: LaneParcel): boolean {
+    return parcel.ticket === null && parcel.group === null && this.#backlog?.goesFirst === true;
+  }
+
+  /** Reads the next batch from disk, unless there is one in memory that was read or refused before. */
+  #readAhead(): void {
+    const { first } = this.#waiting;
+    if (this.#isStopped || (first !== undefined && !this.#isBehindRecords(first))) return;
+    this.#backlog?.read((parcels) => {
+      // Its parcels share a request with each other only, since what waits may have to wait for more records.
+      this.#waiting.putBackAsGroup(parcels);
+      this.#onBacklogMoved();
+    });
   }
 
   #begin(): void {
     const batch = this.#headBatch ?? new Batch(this.#waiting.takeBatch(), this.id.tenant);
     if (this.#waiting.length === 0) this.#isFlushing = false;
     this.#head = { kind: "in_flight", batch };
+    this.#attemptBegan = this.#tools.now();
     this.#attempts.begin(batch, (end) => {
+      this.#backlog?.attempted(end.kind !== "retry", this.#tools.now() - this.#attemptBegan);
       this.#onEnd(batch, end);
     });
+    this.#readAhead();
   }
 
   #onEnd(batch: Batch, end: AttemptEnd): void {
+    if (this.#backlog?.isHolding === true) {
+      this.#endOnHold = { batch, end };
+      return;
+    }
     this.#head = NO_HEAD;
     this.#lastFailure = end.kind === "retry" ? describeToOthers(end) : null;
     if (end.kind === "retry") this.#backOff(batch, end);
     else if (end.kind === "refused" && batch.parcels.length > 1) this.#halve(batch);
     else this.#finish(batch.parcels, end);
+    this.#backlog?.look(this.#tools.now());
     const obstacle = this.#attempts.obstacle();
-    if (obstacle !== null) this.giveBackWaiting(obstacle);
+    if (obstacle !== null) this.giveUpWaiting(obstacle);
     this.#advance(this.#tools.now());
     this.#tellIfEmpty();
   }
 
   /** Sends a refused batch again in two parts, which nothing else joins: the upstream stored nothing of it. */
   #halve({ parcels }: Batch): void {
-    this.#settle("refused", parcels.filter(isAnswered));
-    const asked = parcels.filter((parcel) => !isAnswered(parcel));
+    this.#settle("refused", parcels.filter(isGivenBack));
+    const asked = parcels.filter((parcel) => !isGivenBack(parcel));
     const half = Math.ceil(asked.length / 2);
     this.#waiting.putBackAsGroup(asked.slice(half));
     this.#waiting.putBackAsGroup(asked.slice(0, half));
   }
 
-  /** Keeps at the head what of a failed batch can be tried again in time. */
+  /** Keeps at the head what of a failed batch can be tried again in time, or is on disk as well. */
   #backOff(batch: Batch, end: Retry): void {
     const waitMs = end.retryAfterMs ?? this.#backoff(batch.attempts);
     const backoff = { until: this.#tools.now() + waitMs, cause: describeToOthers(end) };
@@ -248,8 +386,8 @@ export class Lane {
     batch.lastFailure = end.cause;
     this.#head = { kind: "backing_off", batch, backoff };
     const keepsTrying = this.#attempts.obstacle() === null;
-    const due = keepsTrying ? backoff.until : Infinity;
-    const isKept = batch.parcels.some(({ delivery }) => delivery.deadline > due);
+    const due = keepsTrying ? backoff.until : ALL;
+    const isKept = this.#backlog !== null || batch.parcels.some(({ deadline }) => deadline > due);
     this.#tools.log.retry(batch, end, isKept ? waitMs : null);
     this.#giveBackDue(
       due,
@@ -258,33 +396,53 @@ export class Lane {
     );
   }
 
-  /** Gives back what is not in flight and has its deadline at `at` or before: what failed already, and what waits behind. */
+  /**
+   * Gives back what is not in flight and has its deadline at `at` or before: what failed already, and what waits behind.
+   * With a spool it goes there instead, and is given back only if it cannot.
+   */
   #giveBackDue(at: number, ofFailed: () => Undelivered, ofWaiting = ofFailed): void {
+    const isAnyDue = this.#waiting.nearestDeadline <= at || this.#isHeadDue(at);
+    if (!isAnyDue) return;
+    if (this.#backlog !== null) this.#goBehind(ofWaiting().cause);
     const failed = this.#takeDueOfHead(at);
     const waiting = this.#waiting.takeDue(at);
     if (failed.length > 0) this.#finish(failed, ofFailed());
     if (waiting.length > 0) this.#finish(waiting, ofWaiting());
   }
 
+  /** Whether something that failed has its deadline at `at` or before, and is not on its way to the disk. */
+  #isHeadDue(at: number): boolean {
+    if (this.#head.kind !== "backing_off" || this.#backlog?.isHolding === true) return false;
+    return this.#head.batch.parcels.some(({ deadline }) => deadline <= at);
+  }
+
   #takeDueOfHead(at: number): readonly LaneParcel[] {
-    if (this.#head.kind !== "backing_off") return [];
+    if (this.#head.kind !== "backing_off" || !this.#isHeadDue(at)) return [];
     const { batch, backoff } = this.#head;
-    const rest = batch.reducedTo(batch.parcels.filter(({ delivery }) => delivery.deadline > at));
+    const rest = batch.reducedTo(batch.parcels.filter(({ deadline }) => deadline > at));
     this.#head = rest === null ? NO_HEAD : { kind: "backing_off", batch: rest, backoff };
-    return batch.parcels.filter(({ delivery }) => delivery.deadline <= at);
+    return batch.parcels.filter(({ deadline }) => deadline <= at);
   }
 
   /** Answers the parcels in flight whose deadline is over. They are settled when the attempt ends. */
   #answerInFlight({ parcels, attempts, lastFailure }: Batch, now: number): void {
-    const due = parcels.filter(({ delivery }) => delivery.deadline <= now);
+    const due = parcels.filter(({ deadline }) => deadline <= now);
     const last = describeLast(lastFailure ?? this.#lastFailure);
     const cause = `no answer to attempt ${attempts} by the deadline${last}`;
-    answerAll(due, undelivered(cause, this.#backoff(attempts)));
+    answerAll(due, this.#answerOf(undelivered(cause, this.#backoff(attempts))));
   }
 
   #notTried(lastFailure: string | null): Undelivered {
     const cause = `no attempt could start before the deadline${describeLast(lastFailure)}`;
     return undelivered(cause, this.#backoff(1));
+  }
+
+  #late(): Undelivered {
+    const after = formatMs(this.#options.spoolAfterMs);
+    return undelivered(
+      `what came before waits for more than ${after}${describeLast(this.#lastFailure)}`,
+      this.#backoff(1),
+    );
   }
 
   #spread({ until, cause }: Pause): Pause {
@@ -297,21 +455,39 @@ export class Lane {
   }
 
   #finish(parcels: readonly LaneParcel[], outcome: ParcelOutcome): void {
-    this.#settle(outcome.kind === "delivered" ? "delivered" : "refused", parcels);
-    answerAll(parcels, outcome);
+    const spooled = parcels.filter(({ ticket }) => ticket !== null);
+    const accepted = parcels.filter(({ ticket, isAccepted }) => ticket === null && isAccepted);
+    const others = parcels.filter(({ isAccepted }) => !isAccepted);
+    this.#backlog?.release(spooled);
+    this.#settle(endOfAccepted(outcome), spooled, "spooled");
+    this.#settle(endOfAccepted(outcome), accepted);
+    const answer = this.#answerOf(outcome);
+    this.#settle(endOf(answer), others);
+    answerAll(parcels, answer);
   }
 
-  #settle(end: Settlement, parcels: readonly LaneParcel[]): void {
-    const replica = parcels[0]?.parcel.replica;
-    if (replica === undefined) return;
-    // Parcels of several replicas share requests, and each replica is counted by itself.
-    const counted = parcels.filter(({ parcel }) => parcel.replica === replica);
-    this.#tools.settled(end, counted.length, sumItems(counted), replica);
-    const others = parcels.filter(({ parcel }) => parcel.replica !== replica);
-    this.#settle(end, others);
+  /** With `on_outage: drop` nobody has to come again, unless the gateway is about to go. */
+  #answerOf(outcome: ParcelOutcome): ParcelOutcome {
+    const drops = this.#options.onOutage === "drop" && !this.#attempts.isClosing;
+    return drops && outcome.kind === "undelivered" ? { kind: "dropped" } : outcome;
+  }
+
+  #settle(end: Settlement, parcels: readonly LaneParcel[], from: SettledFrom = "in_flight"): void {
+    settleEach(this.#tools.settled, end, from, parcels);
   }
 }
 
 function describeLast(failure: string | null): string {
   return failure === null ? "" : `; the last one: ${failure}`;
+}
+
+/** How a parcel ends whose sender knows that it is accepted. */
+function endOfAccepted(outcome: ParcelOutcome): Settlement {
+  if (outcome.kind === "delivered") return "delivered";
+  return outcome.kind === "refused" ? "refused_by_upstream" : "undelivered";
+}
+
+function endOf(outcome: ParcelOutcome): Settlement {
+  if (outcome.kind === "delivered") return "delivered";
+  return outcome.kind === "dropped" ? "outage" : "refused";
 }

@@ -39,6 +39,12 @@ export class LaneQueue {
     return this.#parcels.first;
   }
 
+  /** The first that is not on disk as well: those that are, a batch at most, are in front of the others. */
+  get firstUnspooled(): LaneParcel | null {
+    for (const parcel of this.#parcels) if (parcel.ticket === null) return parcel;
+    return null;
+  }
+
   /** Whether nothing is gained by waiting for more: it is worth a request, fills one, or nothing may join the first. */
   get isWorthSending(): boolean {
     return (
@@ -51,13 +57,13 @@ export class LaneQueue {
 
   /** Infinity when nothing waits. */
   get nearestDeadline(): number {
-    return this.#nearest.first?.delivery.deadline ?? Infinity;
+    return this.#nearest.first?.deadline ?? Infinity;
   }
 
   push(parcel: LaneParcel): void {
-    const { deadline } = parcel.delivery;
+    const { deadline } = parcel;
     for (let last = this.#nearest.last; last !== undefined; last = this.#nearest.last) {
-      if (last.delivery.deadline <= deadline) break;
+      if (last.deadline <= deadline) break;
       this.#nearest.dropLast();
     }
     this.#nearest.push(parcel);
@@ -85,8 +91,20 @@ export class LaneQueue {
   /** Puts parcels that were taken in front of all others, as a group: they share a request with each other only. */
   putBackAsGroup(parcels: readonly LaneParcel[]): void {
     this.#group += 1;
-    const group = this.#group;
-    this.#putBack(parcels.map((parcel) => ({ ...parcel, group })));
+    for (const parcel of parcels) parcel.group = this.#group;
+    this.#putBack(parcels);
+  }
+
+  /** Takes everything out that is not on disk as well, in order. */
+  takeUnspooled(): readonly LaneParcel[] {
+    const unspooled: LaneParcel[] = [];
+    const spooled: LaneParcel[] = [];
+    for (let next = this.first; next !== undefined; next = this.first) {
+      this.#dropFirst(next);
+      (next.ticket === null ? unspooled : spooled).push(next);
+    }
+    this.#putBack(spooled);
+    return unspooled;
   }
 
   /** Takes all parcels whose deadline is not later than `at`. Looks no further than the last of them. */
@@ -95,7 +113,7 @@ export class LaneQueue {
     const notDue: LaneParcel[] = [];
     for (let next = this.first; next !== undefined && this.nearestDeadline <= at; next = this.first) {
       this.#dropFirst(next);
-      if (next.delivery.deadline <= at) due.push(next);
+      if (next.deadline <= at) due.push(next);
       else notDue.push(next);
     }
     this.#putBack(notDue);
@@ -104,7 +122,7 @@ export class LaneQueue {
 
   #putBack(parcels: readonly LaneParcel[]): void {
     for (const parcel of parcels.toReversed()) {
-      if (parcel.delivery.deadline <= this.nearestDeadline) this.#nearest.unshift(parcel);
+      if (parcel.deadline <= this.nearestDeadline) this.#nearest.unshift(parcel);
       this.#parcels.unshift(parcel);
       this.#count(parcel, 1);
     }

@@ -9,7 +9,7 @@ import type { Lane } from "./lane.ts";
 import type { Undelivered } from "./outcome.ts";
 
 /** The attempts that turns are for. */
-export type TurnAttempts = Pick<Attempts, "mayBegin" | "begin" | "obstacle">;
+export type TurnAttempts = Pick<Attempts, "mayBegin" | "begin" | "obstacle" | "isClosing">;
 
 type TurnTaker = Pick<Lane, "takeTurn">;
 
@@ -33,6 +33,11 @@ export class LaneTurns {
   /** Forgets a lane that waits. */
   withdraw(lane: TurnTaker): void {
     this.#waiting.delete(lane);
+  }
+
+  /** See Attempts.isClosing. */
+  get isClosing(): boolean {
+    return this.#attempts.isClosing;
   }
 
   /** See Attempts.obstacle(). */

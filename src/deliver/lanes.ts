@@ -5,7 +5,7 @@
  * throttled delays no other. A lane of a tenant is there while it holds something: tenants that come and go cost nothing.
  * Thousands may have something to send, so they begin their attempts in turn, some at a time.
  */
-import type { OutcomesCallback } from "./delivery.ts";
+import type { LateCallback, OutcomesCallback } from "./delivery.ts";
 import { Lane } from "./lane.ts";
 import type { LaneId, LaneTools } from "./lane.ts";
 import { LaneTurns } from "./laneTurns.ts";
@@ -14,6 +14,7 @@ import type { DeliveryOptions } from "./options.ts";
 import type { Undelivered } from "./outcome.ts";
 import { NO_PAUSE, Pauses } from "./pauses.ts";
 import type { Pause } from "./pauses.ts";
+import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
 import type { Parcel } from "../wire/parcel.ts";
 
 /** So many attempts at a time are left to the other tenants when the upstream is slow to answer one, in all its lanes. */
@@ -30,16 +31,26 @@ export function maxAttempts({ lanes }: Pick<DeliveryOptions, "lanes">): {
 export class Lanes {
   readonly #options: DeliveryOptions;
   readonly #tools: LaneTools;
+  /** null: with `on_outage` other than spool. */
+  readonly #spool: UpstreamSpool | null;
   readonly #pauses: Pauses;
   readonly #turns: LaneTurns;
   readonly #tenantTurns: LaneTurns;
   readonly #withoutTenant: readonly Lane[];
   readonly #ofTenants = new Map<string, Lane>();
+  /** With numbers that were in use before: they send what a process with more lanes has left on disk. */
+  readonly #leftOver: Lane[] = [];
   /** Those that have got parcels since the last flush. */
   #unflushed = new Set<Lane>();
 
-  constructor(options: DeliveryOptions, attempts: TurnAttempts, tools: Omit<LaneTools, "emptied">) {
+  constructor(
+    options: DeliveryOptions,
+    attempts: TurnAttempts,
+    tools: Omit<LaneTools, "emptied">,
+    spool: UpstreamSpool | null,
+  ) {
     this.#options = options;
+    this.#spool = spool;
     this.#tools = {
       ...tools,
       emptied: (lane) => {
@@ -61,10 +72,16 @@ export class Lanes {
   }
 
   /** See Sender.deliver(); at least one parcel. */
-  deliver(id: LaneId, parcels: readonly Parcel[], deadline: number, onOutcomes: OutcomesCallback): void {
+  deliver(
+    id: LaneId,
+    parcels: readonly Parcel[],
+    deadline: number,
+    onOutcomes: OutcomesCallback,
+    onLate?: LateCallback,
+  ): void {
     const lane = this.#laneOf(id);
     this.#unflushed.add(lane);
-    lane.deliver(parcels, deadline, onOutcomes);
+    lane.deliver(parcels, deadline, onOutcomes, onLate);
   }
 
   /** Sends what waits as soon as it can. */
@@ -80,9 +97,27 @@ export class Lanes {
     for (const lane of tenant === null ? this.#all() : this.#lanesOf(tenant)) lane.pause(pause);
   }
 
-  /** Gives back what is not in flight. */
-  giveBackWaiting(outcome: Undelivered): void {
-    for (const lane of this.#all()) lane.giveBackWaiting(outcome);
+  /** Sends what a process before has left on disk. */
+  resume(): void {
+    for (const id of this.#spool?.found ?? []) {
+      if (id.number < this.#options.lanes) {
+        this.#laneOf(id).resume();
+        continue;
+      }
+      const lane = this.#build(id, id.tenant === null ? this.#turns : this.#tenantTurns, NO_PAUSE);
+      this.#leftOver.push(lane);
+      lane.resume();
+    }
+  }
+
+  /** Nothing can be sent for a while. See Lane.giveUpWaiting(). */
+  giveUpWaiting(outcome: Undelivered): void {
+    for (const lane of this.#all()) lane.giveUpWaiting(outcome);
+  }
+
+  /** Waits until what is on its way to the disk is there, or cannot be. */
+  async spooled(): Promise<void> {
+    await Promise.all(this.#all().map((lane) => lane.spooled()));
   }
 
   /** Begins the attempts that wait for it, as far as they may begin now. To be called when the breaker has changed. */
@@ -109,7 +144,8 @@ export class Lanes {
   }
 
   #build(id: LaneId, turns: LaneTurns, pause: Pause): Lane {
-    return new Lane(id, this.#options, turns, this.#tools, pause);
+    const stream = this.#spool?.stream(id) ?? null;
+    return new Lane(id, this.#options, turns, this.#tools, pause, stream);
   }
 
   #drop(lane: Lane): void {
@@ -120,12 +156,13 @@ export class Lanes {
     if (this.#ofTenants.get(key) === lane) this.#ofTenants.delete(key);
     this.#unflushed.delete(lane);
     this.#tenantTurns.withdraw(lane);
+    this.#spool?.forget(lane.id);
     lane.stop();
   }
 
   /** A copy, since lanes come and go on the way. */
   #all(): readonly Lane[] {
-    return [...this.#withoutTenant, ...this.#ofTenants.values()];
+    return [...this.#withoutTenant, ...this.#leftOver, ...this.#ofTenants.values()];
   }
 
   #lanesOf(tenant: string): readonly Lane[] {

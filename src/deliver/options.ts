@@ -48,6 +48,15 @@ export interface DeliveryOptions {
   readonly tenantHeader: string | null;
   /** The sender of a request has its answer this long after the request was read. */
   readonly deliveryDeadlineMs: number;
+  /**
+   * When a sender is told that its data is accepted: once every upstream has it or it is in the spool (safe), or once it is in
+   * memory (enqueued), where the end of the process loses it.
+   */
+  readonly ack: "safe" | "enqueued";
+  /** What becomes of data for an upstream that is away or too slow. */
+  readonly onOutage: "spool" | "refuse" | "drop";
+  /** How old a lane's oldest parcel may be before that is so. */
+  readonly spoolAfterMs: number;
 }
 
 export interface BreakerOptions {

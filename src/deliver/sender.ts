@@ -12,23 +12,23 @@ import type { Logger } from "pino";
 import { Attempts } from "./attempts.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { AttemptEnd } from "./classify.ts";
-import type { OutcomesCallback } from "./delivery.ts";
+import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import { DeliveryLog } from "./deliveryLog.ts";
 import { Lanes, maxAttempts } from "./lanes.ts";
 import { MetadataQueue } from "./metadataQueue.ts";
 import type { DeliveryOptions, UpstreamOptions } from "./options.ts";
-import type { Settlement } from "./outcome.ts";
+import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
 import { UpstreamClient } from "./upstreamClient.ts";
-import type { ItemCounts, Parcel } from "../wire/parcel.ts";
+import type { Parcel } from "../wire/parcel.ts";
 
 /** What a sender tells its owner, who counts. None of these may throw. */
 export interface SenderEvents {
   /**
-   * So many parcels of a replica, which hold these items together, are settled: the upstream has them, or they are refused, by
-   * the upstream or because they were not accepted in time. Every parcel given to deliver() is among them exactly once, which
-   * can be after it was answered `undelivered`, when an attempt was still under way.
+   * Parcels of a replica have moved in the ledger. Every parcel given to deliver() leaves
+   * `in_flight` exactly once, which can be after it was answered `undelivered`, when an attempt was still under way; one
+   * that is spooled then, or was found in the spool at the start, leaves `spooled` once, if not after the process ends.
    */
-  settled(end: Settlement, parcels: number, items: ItemCounts, replica: number): void;
+  readonly settled: Settled;
   /** One attempt to deliver a batch ended, after this many milliseconds. */
   attempted(result: AttemptEnd["kind"], durationMs: number): void;
   breakerChanged(state: BreakerState): void;
@@ -52,12 +52,16 @@ export class Sender {
   readonly #metadata: MetadataQueue;
   #closing: Promise<void> | null = null;
 
-  /** @throws {DeliveryError} DELIVERY_TLS when the upstream's tls_config cannot be used */
+  /**
+   * @param spool the upstream's, with `on_outage: spool`; what it holds is sent from resume() on
+   * @throws {DeliveryError} DELIVERY_TLS when the upstream's tls_config cannot be used
+   */
   constructor(
     upstream: UpstreamOptions,
     delivery: DeliveryOptions,
     tools: SenderTools,
     events: SenderEvents,
+    spool: UpstreamSpool | null,
   ) {
     this.#tools = tools;
     const log = new DeliveryLog(tools.log, upstream.name, tools.now);
@@ -76,11 +80,14 @@ export class Sender {
         this.#lanes.pause(tenant, pause);
       },
     });
-    const settled: SenderEvents["settled"] = (end, parcels, items, replica) => {
-      events.settled(end, parcels, items, replica);
-    };
-    this.#lanes = new Lanes(delivery, this.#attempts, { now: tools.now, random: tools.random, log, settled });
+    const laneTools = { now: tools.now, random: tools.random, log, settled: events.settled };
+    this.#lanes = new Lanes(delivery, this.#attempts, laneTools, spool);
     this.#metadata = new MetadataQueue(this.#attempts);
+  }
+
+  /** Begins to send what a process before has left on disk. */
+  resume(): void {
+    this.#lanes.resume();
   }
 
   /**
@@ -91,6 +98,7 @@ export class Sender {
    * @param tenant     whose they are; each byte a character (latin1)
    * @param deadline   on the clock of now(); the outcomes are there by then
    * @param onOutcomes called once, after this has returned, with the outcomes in the order of the parcels; does not throw
+   * @param onLate     called afterwards for each parcel that is accepted after all
    */
   deliver(
     lane: number,
@@ -98,6 +106,7 @@ export class Sender {
     tenant: string | null,
     deadline: number,
     onOutcomes: OutcomesCallback,
+    onLate?: LateCallback,
   ): void {
     if (parcels.length === 0) {
       queueMicrotask(() => {
@@ -105,7 +114,7 @@ export class Sender {
       });
       return;
     }
-    this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes);
+    this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes, onLate);
   }
 
   /** Lets no parcel wait for company any longer: the caller knows that no more are coming soon. */
@@ -125,9 +134,9 @@ export class Sender {
   }
 
   /**
-   * Ends delivery: what waits is given back at once, attempts under way are waited for until `deadline` (on the clock of
-   * now()) and then aborted. By its end every parcel is settled, and connections and timers are gone; a second call waits
-   * for the first.
+   * Ends delivery: what is not delivered goes to the spool, or, without one, what waits is given back at once. Attempts under
+   * way are waited for until `deadline` (on the clock of now()) and then aborted. By its end every parcel is settled, and
+   * connections and timers are gone; a second call waits for the first.
    */
   close(deadline: number): Promise<void> {
     this.#closing ??= this.#shutDown(deadline);
@@ -136,18 +145,19 @@ export class Sender {
 
   async #shutDown(deadline: number): Promise<void> {
     this.#attempts.stopBeginning();
-    this.#giveBackIfHopeless();
+    this.#giveUpIfHopeless();
     await this.#attempts.finish(deadline - this.#tools.now());
+    await this.#lanes.spooled();
     this.#lanes.stop();
   }
 
   #onBreakerChange(): void {
-    this.#giveBackIfHopeless();
+    this.#giveUpIfHopeless();
     this.#lanes.handOnTurns();
   }
 
-  #giveBackIfHopeless(): void {
+  #giveUpIfHopeless(): void {
     const obstacle = this.#attempts.obstacle();
-    if (obstacle !== null) this.#lanes.giveBackWaiting(obstacle);
+    if (obstacle !== null) this.#lanes.giveUpWaiting(obstacle);
   }
 }

@@ -10,19 +10,13 @@
  * Prometheus calls itself in its external labels, which do not replace a label that is there.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { type Items, LEDGER_COUNTERS, UpstreamTallies, UpstreamTally } from "./ledger.ts";
 
 const PREFIX = "stream_metrics_route_";
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
-
-/** Counts of what a request or a parcel holds. */
-export interface Items {
-  readonly samples: number;
-  readonly histograms: number;
-  readonly exemplars: number;
-}
 
 const NOTHING: Items = { samples: 0, histograms: 0, exemplars: 0 };
 const ITEMS = ["samples", "histograms", "exemplars"] as const;
@@ -48,43 +42,6 @@ class ItemCounters<Label extends string> {
   }
 }
 
-/** Items that add up: cheaper than a labelled counter's inc(). */
-class ItemTally implements Items {
-  samples = 0;
-  histograms = 0;
-  exemplars = 0;
-
-  add({ samples, histograms, exemplars }: Items): void {
-    this.samples += samples;
-    this.histograms += histograms;
-    this.exemplars += exemplars;
-  }
-}
-
-/** What is counted of copies of one replica at one (route, upstream); without upstream, of those that their route dropped. */
-class UpstreamTally {
-  readonly labels: { readonly route: string; readonly upstream: string; readonly copy: string };
-  series = 0;
-  readonly routed = new ItemTally();
-  readonly delivered = new ItemTally();
-  readonly refused = new ItemTally();
-  readonly dropped = new ItemTally();
-
-  constructor(route: string, upstream: string, replica: number) {
-    this.labels = { route, upstream, copy: String(replica) };
-  }
-
-  inFlight(item: keyof Items): number {
-    return this.routed[item] - this.delivered[item] - this.refused[item] - this.dropped[item];
-  }
-}
-
-function tallyOf(tallies: readonly UpstreamTally[], replica: number): UpstreamTally {
-  const tally = tallies[replica];
-  if (tally === undefined) throw new Error(`bug: no replica ${replica}`);
-  return tally;
-}
-
 function describeItem(item: keyof Items, suffix: string, what: string): { name: string; help: string } {
   return {
     name: `${item}_${suffix}`,
@@ -100,27 +57,48 @@ export interface DecisionTable {
   readonly newSeries: number;
 }
 
+/** What an upstream's spool holds. */
+export interface SpoolState {
+  readonly bytes: number;
+  /** When the oldest of it was put there; null when it is empty. */
+  readonly oldestAtMs: number | null;
+}
+
 /** The metrics of one (route, upstream). */
 export interface UpstreamMetrics {
   routed(replica: number, series: number, items: Items): void;
-  settled(replica: number, end: "delivered" | "refused", items: Items): void;
+  /** Found in the spool at the start. */
+  foundInSpool(replica: number, items: Items): void;
+  /** @param end delivered, refused, spooled, skipped_resend, or the reason of a drop */
+  settled(replica: number, end: string, from: "in_flight" | "spooled", items: Items): void;
+  spoolDamaged(bytes: number): void;
+  watchSpool(look: () => SpoolState): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
 }
 
-/** Why series are refused at the door, dropped by a route, and dropped before any route has them. */
+/** Why series are refused at the door, and dropped: by a route, before any route has them, and by delivery. */
 export interface Reasons {
   readonly refusal: readonly string[];
   readonly drop: readonly string[];
   readonly unrouted: readonly string[];
+  /** Of what was on its way to an upstream. */
+  readonly delivery: readonly string[];
 }
 
 export class Metrics {
   readonly #registry = new Registry();
   readonly #dropReasons: readonly string[];
+  readonly #deliveryDropReasons: readonly string[];
   readonly #upstreams: UpstreamTally[] = [];
-  /** By route and replica. */
-  readonly #unplaced = new Map<string, readonly UpstreamTally[]>();
+  /** By route and replica, of what it dropped before it had an upstream. */
+  readonly #unplaced = new Map<string, UpstreamTallies>();
+  /** Of what no route got. */
+  readonly #unrouted = new UpstreamTally("", "", "");
+  readonly #spools: {
+    readonly labels: { readonly route: string; readonly upstream: string };
+    readonly look: () => SpoolState;
+  }[] = [];
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
   ]);
@@ -156,11 +134,6 @@ export class Metrics {
     "Copies of series dropped, by route and reason",
     ["route", "reason", "copy"],
   );
-  readonly #dropped = this.#items("dropped_total", "dropped, by route and reason", [
-    "route",
-    "reason",
-    "copy",
-  ]);
   readonly missingKeyLabels = this.#counter(
     "series_missing_key_labels_total",
     "Series without any of the labels that their route keys by",
@@ -189,6 +162,22 @@ export class Metrics {
     buckets: DURATION_BUCKETS,
     registers: [this.#registry],
   });
+  readonly #spoolDamaged = this.#counter(
+    "spool_damaged_bytes_total",
+    "Bytes of the spool in which no data could be recognised",
+    ["route", "upstream"],
+  );
+  readonly #orphanBytes = new Gauge({
+    name: `${PREFIX}spool_orphan_bytes`,
+    help: "Bytes that the spool held at the start for upstreams that are not configured",
+    labelNames: ["route", "upstream"],
+    registers: [this.#registry],
+  });
+  readonly #orphansDropped = this.#counter(
+    "spool_orphan_parcels_dropped_total",
+    "Parcels dropped that the spool held for upstreams that are not configured",
+    ["route", "upstream"],
+  );
   readonly #breaker = new Gauge({
     name: `${PREFIX}breaker_state`,
     help: "1 for the state that the upstream's circuit breaker is in",
@@ -199,6 +188,7 @@ export class Metrics {
   /** @param reasons metrics with these are there from the start */
   constructor(version: string, reasons: Reasons) {
     this.#dropReasons = reasons.drop;
+    this.#deliveryDropReasons = reasons.delivery;
     for (const reason of reasons.refusal) {
       this.seriesRefused.inc({ reason }, 0);
       this.refusedAtDoor.add({ reason }, NOTHING);
@@ -220,7 +210,7 @@ export class Metrics {
     if (!this.#unplaced.has(route)) this.#addRoute(route, replicas);
     this.metadataDelivered.inc({ upstream }, 0);
     this.metadataLost.inc({ upstream }, 0);
-    const tallies = this.#tallyCopies(route, upstream, replicas);
+    const tallies = this.#tallyCopies(route, upstream, replicas, this.#deliveryDropReasons);
     const breaker = (state: BreakerState): void => {
       for (const each of BREAKER_STATES)
         this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
@@ -228,12 +218,25 @@ export class Metrics {
     breaker("closed");
     return {
       routed: (replica, series, items) => {
-        const tally = tallyOf(tallies, replica);
+        const tally = tallies.of(replica);
         tally.series += series;
         tally.routed.add(items);
       },
-      settled: (replica, end, items) => {
-        tallyOf(tallies, replica)[end].add(items);
+      foundInSpool: (replica, items) => {
+        const tally = tallies.of(replica);
+        tally.foundInSpool.add(items);
+        tally.spooled.add(items);
+      },
+      settled: (replica, end, from, items) => {
+        const tally = tallies.of(replica);
+        if (from === "spooled") tally.spooled.take(items);
+        tally.endOf(end).add(items);
+      },
+      spoolDamaged: (bytes) => {
+        this.#spoolDamaged.inc(labels, bytes);
+      },
+      watchSpool: (look) => {
+        this.#spools.push({ labels, look });
       },
       attempted: (result, seconds) => {
         this.#attempts.inc({ ...labels, result });
@@ -244,41 +247,46 @@ export class Metrics {
   }
 
   #addRoute(route: string, replicas: number): void {
-    this.#unplaced.set(route, this.#tallyCopies(route, "", replicas));
+    this.#unplaced.set(route, this.#tallyCopies(route, "", replicas, this.#dropReasons));
     this.missingKeyLabels.inc({ route }, 0);
     this.notSelected.add({ route }, NOTHING);
     for (const reason of this.#dropReasons) {
       for (let replica = 0; replica < replicas; replica++) {
-        this.dropped(route, replica, reason, { series: 0, ...NOTHING });
+        this.#seriesDropped.inc({ route, reason, copy: String(replica) }, 0);
       }
     }
   }
 
-  /** By replica. */
-  #tallyCopies(route: string, upstream: string, replicas: number): readonly UpstreamTally[] {
-    const tallies = Array.from(
-      { length: replicas },
-      (_, replica) => new UpstreamTally(route, upstream, replica),
-    );
-    this.#upstreams.push(...tallies);
-    return tallies;
+  #tallyCopies(
+    route: string,
+    upstream: string,
+    replicas: number,
+    dropReasons: readonly string[],
+  ): UpstreamTallies {
+    return new UpstreamTallies(route, upstream, replicas, dropReasons, (tally) => {
+      this.#upstreams.push(tally);
+    });
   }
 
   /** Counts series that no route got, with their items. */
   unrouted(reason: string, counts: Items & { readonly series: number }): void {
-    const labels = { route: "", reason, copy: "" };
-    this.#seriesDropped.inc(labels, counts.series);
-    this.#dropped.add(labels, counts);
+    this.#seriesDropped.inc({ route: "", reason, copy: "" }, counts.series);
+    this.#unrouted.droppedFor(reason).add(counts);
   }
 
   /** Counts copies that are gone, with their items. A route that drops what it has selected has routed it, to no upstream. */
   dropped(route: string, replica: number, reason: string, counts: Items & { readonly series: number }): void {
-    const labels = { route, reason, copy: String(replica) };
-    this.#seriesDropped.inc(labels, counts.series);
-    this.#dropped.add(labels, counts);
-    const tally = this.#unplaced.get(route)?.[replica];
+    this.#seriesDropped.inc({ route, reason, copy: String(replica) }, counts.series);
+    const tally = this.#unplaced.get(route)?.of(replica);
     tally?.routed.add(counts);
-    tally?.dropped.add(counts);
+    tally?.droppedFor(reason).add(counts);
+  }
+
+  /** Takes note of what the spool holds for an upstream that is not configured, and whether it is dropped. */
+  orphans(route: string, upstream: string, records: number, bytes: number, areDropped: boolean): void {
+    const labels = { route, upstream };
+    if (areDropped) this.#orphansDropped.inc(labels, records);
+    else this.#orphanBytes.set(labels, bytes);
   }
 
   async exposition(): Promise<{ contentType: string; text: string }> {
@@ -318,23 +326,47 @@ export class Metrics {
         for (const tally of this.#upstreams) set(tally.labels, tally.series);
       },
     );
-    const counters = {
-      routed: "given to an upstream's sender, or without upstream: dropped by the route",
-      delivered: "accepted by their upstream",
-      refused: "not delivered, with an error that their sender saw",
-    } as const;
     for (const item of ITEMS) {
-      for (const end of ["routed", "delivered", "refused"] as const) {
-        const { name, help } = describeItem(item, `${end}_total`, counters[end]);
+      for (const [suffix, what, count] of LEDGER_COUNTERS) {
+        const { name, help } = describeItem(item, suffix, what);
         this.#collected(Counter, name, help, labels, (set) => {
-          for (const tally of this.#upstreams) set(tally.labels, tally[end][item]);
+          for (const tally of this.#upstreams) set(tally.labels, count(tally)[item]);
         });
       }
-      const { name, help } = describeItem(item, "in_flight", "routed, and neither delivered nor refused yet");
-      this.#collected(Gauge, name, help, labels, (set) => {
+      const dropped = describeItem(
+        item,
+        "dropped_total",
+        "dropped, by reason; without upstream before they had one",
+      );
+      this.#collected(Counter, dropped.name, dropped.help, [...labels, "reason"], (set) => {
+        for (const tally of [...this.#upstreams, this.#unrouted]) {
+          for (const [reason, items] of tally.dropped) set({ ...tally.labels, reason }, items[item]);
+        }
+      });
+      const inFlight = describeItem(item, "in_flight", "in memory, on their way to their upstream");
+      this.#collected(Gauge, inFlight.name, inFlight.help, labels, (set) => {
         for (const tally of this.#upstreams) set(tally.labels, tally.inFlight(item));
       });
+      const spooled = describeItem(item, "spooled", "in the spool");
+      this.#collected(Gauge, spooled.name, spooled.help, labels, (set) => {
+        for (const tally of this.#upstreams) set(tally.labels, tally.spooled[item]);
+      });
     }
+    this.#exposeSpools();
+  }
+
+  #exposeSpools(): void {
+    const labels = ["route", "upstream"];
+    this.#collected(Gauge, "spool_bytes", "Bytes of the upstream's spool on disk", labels, (set) => {
+      for (const { labels, look } of this.#spools) set(labels, look().bytes);
+    });
+    const help = "How long the oldest data of the upstream's spool has been there; 0 when it is empty";
+    this.#collected(Gauge, "spool_oldest_age_seconds", help, labels, (set) => {
+      for (const { labels, look } of this.#spools) {
+        const { oldestAtMs } = look();
+        set(labels, oldestAtMs === null ? 0 : Math.max(0, Date.now() - oldestAtMs) / 1000);
+      }
+    });
   }
 
   /** A metric whose values are read when it is exposed. */

@@ -15,16 +15,20 @@ const OPTIONS = {
   checkRule: faultOf,
   checkPlacement: placementFault,
   against: null,
-  stateFolder: "nothing-is-kept-here",
 } as const;
 
 let folder = "";
 
+// The spool's folder, in which a start keeps what it runs with, is in the one that the command runs in.
+const REPOSITORY = process.cwd();
+
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "check-"));
+  process.chdir(folder);
 });
 
 afterEach(() => {
+  process.chdir(REPOSITORY);
   rmSync(folder, { recursive: true });
 });
 
@@ -433,7 +437,7 @@ describe("check against the file that ran before", () => {
 describe("check against what the last start kept", () => {
   /** As the gateway starts with a file. */
   async function started(yaml: string): Promise<string> {
-    const stateFolder = join(folder, "state");
+    const stateFolder = "data/spool";
     const file = join(folder, "config.yaml");
     writeFileSync(file, yaml);
     const { config } = loadConfig(file, OPTIONS);
@@ -447,7 +451,7 @@ describe("check against what the last start kept", () => {
     const file = join(folder, "config.yaml");
     writeFileSync(file, yaml);
     const lines: string[] = [];
-    const code = check(file, { ...OPTIONS, stateFolder, against }, (line) =>
+    const code = check(file, { ...OPTIONS, against }, (line) =>
       lines.push(line.replaceAll(join(stateFolder, "topology.json"), "KEPT")),
     );
     return [code, lines.slice(2)];
@@ -494,7 +498,7 @@ describe("check against what the last start kept", () => {
   });
 
   it("says nothing, and makes nothing, where nothing is kept", () => {
-    const stateFolder = join(folder, "state");
+    const stateFolder = "data/spool";
     expect(checked(routeOver("a b"), stateFolder)).toEqual([0, []]);
     expect(existsSync(stateFolder)).toBe(false);
   });

@@ -119,7 +119,7 @@ describe("SIGTERM", () => {
     const receiver = new Receiver();
     receiver.answer = () => undefined;
     const { command, url } = await serving(
-      `shutdown: {drain_delay: 0s, grace: 2s}\n${taskRoute([await receiver.start()])}`,
+      `shutdown: {drain_delay: 0s, grace: 2s}\n${taskRoute([await receiver.start()], "{on_outage: refuse}")}`,
     );
     const answer = write(url).then(
       ({ status }) => status,
@@ -151,8 +151,8 @@ describe("SIGTERM", () => {
 describe("serve, started again with another list of upstreams", () => {
   const STATE_FILE = join("data", "spool", "topology.json");
 
-  function routeOver(upstreams: string): string {
-    return `shutdown: {drain_delay: 0s}\nroutes: [{name: r, tasks: {}, upstreams: [${upstreams}]}]`;
+  function routeOver(upstreams: string, options = ""): string {
+    return `shutdown: {drain_delay: 0s}\nroutes: [{name: r, tasks: {}, ${options}upstreams: [${upstreams}]}]`;
   }
 
   function at(name: string, port = 1): string {
@@ -160,8 +160,11 @@ describe("serve, started again with another list of upstreams", () => {
   }
 
   /** Serves it for a moment; what was logged. */
-  async function start(upstreams: string): Promise<{ warnings: string[]; infos: string[] }> {
-    const { command } = await serving(routeOver(upstreams));
+  async function start(
+    upstreams: string,
+    options?: string,
+  ): Promise<{ warnings: string[]; infos: string[] }> {
+    const { command } = await serving(routeOver(upstreams, options));
     command.child.kill("SIGTERM");
     expect(await command.exit()).toBe(0);
     return { warnings: command.logged("warn"), infos: command.logged("info") };
@@ -196,7 +199,7 @@ describe("serve, started again with another list of upstreams", () => {
 
   it("warns once where nothing can be kept, and serves", async () => {
     writeFileSync(join(folder, "data"), "");
-    expect((await start(at("a"))).warnings).toEqual([
+    expect((await start(at("a"), "delivery: {on_outage: refuse}, ")).warnings).toEqual([
       expect.stringMatching(/^cannot keep the list of upstreams in \.\/data\/spool: ENOTDIR: /),
     ]);
   });
@@ -214,6 +217,30 @@ describe("serve, started again with another list of upstreams", () => {
 });
 
 describe("serve that cannot start", () => {
+  it("says that its spool cannot be used, and ends with 1", async () => {
+    writeFileSync(join(folder, "data"), "");
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, `listen: 127.0.0.1:0\n${taskRoute(["http://127.0.0.1:1/"])}`);
+    const command = new Command("serve", "--config", file);
+    expect(await command.exit()).toBe(1);
+    expect(command.logged("error")).toEqual([
+      expect.stringMatching(
+        /^spool\.path \.\/data\/spool: ENOTDIR: .*; want a folder that .*the gateway does not start$/,
+      ),
+    ]);
+  });
+
+  it("says that another gateway has its spool, and ends with 1", async () => {
+    await serving(taskRoute(["http://127.0.0.1:1/"]));
+    const command = new Command("serve", "--config", join(folder, "config.yaml"));
+    expect(await command.exit()).toBe(1);
+    expect(command.logged("error")).toEqual([
+      expect.stringMatching(
+        /^spool folder data\/spool\/0 is in use by process \d+, which is alive .*; each gateway needs a spool.path of its own; the gateway does not start$/,
+      ),
+    ]);
+  });
+
   it("says every problem of its configuration and ends with 1", async () => {
     const file = join(folder, "bad.yaml");
     writeFileSync(file, "listen: nowhere\nroutes: []\n");

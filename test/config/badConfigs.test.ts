@@ -5,7 +5,7 @@ import type { BadConfig } from "./badConfig.ts";
 const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]`;
 
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
-const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, relabel_configs, routes";
+const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, spool, relabel_configs, routes";
 const KNOWN_IN_ROUTE =
   "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, upstreams, placement, delivery";
 
@@ -44,11 +44,27 @@ const FILE: readonly BadConfig[] = [
   },
   {
     name: "options of later versions",
-    yaml: `${WITH_ROUTE}\nworkers: auto\nspool: {path: ./data}\nadmin_listen: off`,
+    yaml: `${WITH_ROUTE}\nworkers: auto\nadmin_listen: off`,
     problems: [
       `2:1: workers: unknown key; ${KNOWN_AT_TOP}`,
-      `3:1: spool: unknown key; ${KNOWN_AT_TOP}`,
-      `4:1: admin_listen: unknown key; ${KNOWN_AT_TOP}`,
+      `3:1: admin_listen: unknown key; ${KNOWN_AT_TOP}`,
+    ],
+  },
+  {
+    name: "a spool that is too small, and words it does not know",
+    yaml: `${WITH_ROUTE}\nspool: {path: "", max_bytes: 1MiB, when_full: block, orphans: move}`,
+    problems: [
+      '2:15: spool.path: want some text; got ""',
+      "2:30: spool.max_bytes: want at least 16MiB; got 1MiB",
+      "2:47: spool.when_full: want refuse or drop_oldest; got block",
+      "2:63: spool.orphans: want keep or drop; got move",
+    ],
+  },
+  {
+    name: "an upstream that may spool more than all together",
+    yaml: `${WITH_ROUTE}\nspool: {max_bytes: 1GiB, max_bytes_per_upstream: 2GiB}`,
+    problems: [
+      "2:50: spool.max_bytes_per_upstream: want at most spool.max_bytes, 1GiB, which is for all upstreams; got 2GiB",
     ],
   },
   {

@@ -310,10 +310,19 @@ const DELIVERY: readonly BadConfig[] = [
   },
   {
     name: "options of later versions and of Prometheus in delivery",
-    yaml: inRoute("delivery: {ack: safe, queue_config: {max_shards: 4}}"),
+    yaml: inRoute("delivery: {sample_age_limit: 0s, queue_config: {max_shards: 4}}"),
     problems: [
-      "4:16: routes[0].delivery.ack: unknown key; want one of: remote_timeout, queue_config, breaker, delivery_deadline, retry_on",
-      "4:42: routes[0].delivery.queue_config.max_shards: unknown key; want one of: lanes, max_samples_per_send, batch_send_deadline, min_backoff, max_backoff, retry_on_http_429",
+      "4:16: routes[0].delivery.sample_age_limit: unknown key; want one of: remote_timeout, queue_config, breaker, delivery_deadline, retry_on, ack, on_outage, spool_after",
+      "4:53: routes[0].delivery.queue_config.max_shards: unknown key; want one of: lanes, max_samples_per_send, batch_send_deadline, min_backoff, max_backoff, retry_on_http_429",
+    ],
+  },
+  {
+    name: "acknowledgements and outages of other kinds",
+    yaml: inRoute("delivery: {ack: none, on_outage: buffer, spool_after: 0s}"),
+    problems: [
+      "4:21: routes[0].delivery.ack: want safe or enqueued; got none",
+      "4:38: routes[0].delivery.on_outage: want spool, refuse or drop; got buffer",
+      "4:59: routes[0].delivery.spool_after: want at least 1ms; got 0s",
     ],
   },
 ];

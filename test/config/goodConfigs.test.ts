@@ -48,6 +48,13 @@ const DEFAULTS: Config = {
   },
   decisionTable: { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 },
   shutdown: { drainDelayMs: 5000, graceMs: 30000 },
+  spool: {
+    path: "./data/spool",
+    maxBytes: 1073741824,
+    maxBytesPerUpstream: 1073741824,
+    whenFull: "refuse",
+    orphans: "keep",
+  },
   relabel: NO_RULES,
   routes: [
     {
@@ -91,6 +98,9 @@ const DEFAULTS: Config = {
         retryOn: [],
         breaker: { consecutiveFailures: 5, resetAfterMs: 10000 },
         deliveryDeadlineMs: 10000,
+        ack: "safe",
+        onOutage: "spool",
+        spoolAfterMs: 1000,
         tenantHeader: null,
       },
     },
@@ -316,7 +326,7 @@ describe("an upstream", () => {
 describe("delivery", () => {
   it("takes all its options", () => {
     const { delivery } = loadRoute(
-      "delivery: {remote_timeout: 1m, delivery_deadline: 1h30m, retry_on: [404, 409], breaker: {consecutive_failures: 1, reset_after: 250ms}, " +
+      "delivery: {ack: enqueued, on_outage: drop, spool_after: 2s, remote_timeout: 1m, delivery_deadline: 1h30m, retry_on: [404, 409], breaker: {consecutive_failures: 1, reset_after: 250ms}, " +
         "queue_config: {lanes: 64, max_samples_per_send: 1, batch_send_deadline: 0s, min_backoff: 1s, max_backoff: 1s, retry_on_http_429: false}}",
     );
     expect(delivery).toEqual({
@@ -330,8 +340,23 @@ describe("delivery", () => {
       retryOn: [404, 409],
       breaker: { consecutiveFailures: 1, resetAfterMs: 250 },
       deliveryDeadlineMs: 5400000,
+      ack: "enqueued",
+      onOutage: "drop",
+      spoolAfterMs: 2000,
       tenantHeader: null,
     });
+  });
+
+  it("goes behind after a tenth of its deadline, at most after a second", () => {
+    expect(loadRoute("delivery: {delivery_deadline: 2s}").delivery.spoolAfterMs).toBe(200);
+    expect(loadRoute("delivery: {delivery_deadline: 1m}").delivery.spoolAfterMs).toBe(1000);
+  });
+
+  it("is warned about a deadline by which nothing is spooled", () => {
+    load(`routes: [{name: r, ${UPSTREAMS}, delivery: {delivery_deadline: 2s, spool_after: 2s}}]`, [
+      "f.yaml:1:140: warning: routes[0].delivery.spool_after: not shorter than delivery_deadline 2s: senders are told to come again before their data is spooled",
+    ]);
+    load(`routes: [{name: r, ${UPSTREAMS}, delivery: {on_outage: refuse, spool_after: 10s}}]`);
   });
 
   it("is warned about a deadline that leaves no time to try again", () => {

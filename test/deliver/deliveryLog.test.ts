@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Batch } from "../../src/deliver/batch.ts";
 import type { AttemptEnd } from "../../src/deliver/classify.ts";
-import { Delivery } from "../../src/deliver/delivery.ts";
+import { Delivery, LaneParcel } from "../../src/deliver/delivery.ts";
 import { DeliveryLog } from "../../src/deliver/deliveryLog.ts";
 import { makeParcel } from "./parcels.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
@@ -30,7 +30,7 @@ beforeEach(() => {
 function batchOf(attempts: number, ...parcels: readonly Parcel[]): Batch {
   const delivery = new Delivery(parcels.length, now, now, () => undefined);
   const batch = new Batch(
-    parcels.map((parcel, index) => ({ parcel, delivery, index, group: null })),
+    parcels.map((parcel, index) => new LaneParcel(parcel, delivery, index)),
     null,
   );
   batch.attempts = attempts;

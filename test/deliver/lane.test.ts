@@ -16,6 +16,7 @@ import type { Parcel } from "../../src/wire/parcel.ts";
 class SteppedAttempts implements LaneAttempts {
   mayBegin = true;
   isBlocked = false;
+  isClosing = false;
   #waiting: Pick<Lane, "takeTurn"> | null = null;
   /** What was sent, by the numbers of its parcels. */
   readonly sent: number[][] = [];
@@ -71,7 +72,6 @@ const HALF = (): number => 0.5;
 
 let attempts: SteppedAttempts;
 let settled: Settlements;
-let settledReplicas: number[];
 let lane: Lane;
 let emptied: number;
 beforeEach(() => {
@@ -86,21 +86,19 @@ afterEach(() => {
 function start(options: Partial<typeof OPTIONS> = {}, pause = NO_PAUSE): void {
   attempts = new SteppedAttempts();
   settled = new Settlements();
-  settledReplicas = [];
   emptied = 0;
   const tools: LaneTools = {
     now: Date.now,
     random: HALF,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
-    settled: (end, parcels, items, replica) => {
-      settled.add(end, parcels, items);
-      settledReplicas.push(replica);
+    settled: (end, from, parcels, items) => {
+      settled.add(end, from, parcels, items);
     },
     emptied: (told) => {
       if (told === lane) emptied += 1;
     },
   };
-  lane = new Lane({ number: 0, tenant: "a" }, { ...OPTIONS, ...options }, attempts, tools, pause);
+  lane = new Lane({ number: 0, tenant: "a" }, { ...OPTIONS, ...options }, attempts, tools, pause, null);
 }
 
 /** The outcomes of one call, filled when they are there. */
@@ -113,29 +111,6 @@ function deliver(parcels: readonly Parcel[], forMs = 10_000): ParcelOutcome[] {
 function kindsOf(...calls: readonly ParcelOutcome[][]): string[] {
   return calls.flat().map(({ kind }) => kind);
 }
-
-describe("parcels of several replicas", () => {
-  const parcels = makeParcels(5).map((parcel, index) => ({ ...parcel, replica: index % 3 }));
-
-  it("share a request, and are settled by replica", () => {
-    const outcomes = deliver(parcels);
-    lane.flush();
-    expect(attempts.sent).toEqual([[1, 2, 3, 4, 5]]);
-    attempts.end(DELIVERED);
-    expect(kindsOf(outcomes)).toEqual(Array(5).fill("delivered"));
-    expect(settledReplicas).toEqual([0, 1, 2]);
-    expect(settled.of(parcels)).toEqual(Array(5).fill("delivered"));
-    expect(settled.total("delivered")).toEqual({ parcels: 5, samples: 15 });
-  });
-
-  it("are refused one by one, and so is the replica's own count", () => {
-    deliver(parcels.slice(0, 2));
-    lane.flush();
-    for (const end of [REFUSED, DELIVERED, REFUSED]) attempts.end(end);
-    expect(settledReplicas).toEqual([0, 1]);
-    expect(settled.of(parcels.slice(0, 2))).toEqual(["delivered", "refused"]);
-  });
-});
 
 describe("an idle lane", () => {
   it("sends 500 series at once", () => {
@@ -652,7 +627,7 @@ describe("an upstream that nothing can be sent to", () => {
     lane.flush();
     const waiting = deliver(parcels.slice(1));
     attempts.isBlocked = true;
-    lane.giveBackWaiting(OPEN);
+    lane.giveUpWaiting(OPEN);
     expect(waiting).toEqual([OPEN, OPEN]);
     expect(settled.of(parcels)).toEqual(["not", "refused", "refused"]);
     attempts.end(FAILED);
@@ -665,7 +640,7 @@ describe("an upstream that nothing can be sent to", () => {
     const call = deliver(makeParcels(2));
     lane.flush();
     attempts.end(FAILED);
-    lane.giveBackWaiting(OPEN);
+    lane.giveUpWaiting(OPEN);
     expect(call).toEqual([OPEN, OPEN]);
     vi.advanceTimersByTime(1_000);
     expect(attempts.sent).toHaveLength(1);
@@ -766,7 +741,7 @@ describe("a lane tells that it is empty", () => {
       name: "when its last parcel is given back",
       leave: () => {
         attempts.end(FAILED);
-        lane.giveBackWaiting(undelivered("closing", 7));
+        lane.giveUpWaiting(undelivered("closing", 7));
       },
     },
     {

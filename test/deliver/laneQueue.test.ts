@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Delivery } from "../../src/deliver/delivery.ts";
-import type { LaneParcel } from "../../src/deliver/delivery.ts";
+import { Delivery, LaneParcel } from "../../src/deliver/delivery.ts";
 import { LaneQueue } from "../../src/deliver/laneQueue.ts";
 import type { BatchLimits } from "../../src/deliver/laneQueue.ts";
 import { makeParcel } from "./parcels.ts";
@@ -10,7 +9,7 @@ const NO_LIMITS: BatchLimits = { maxItems: Infinity, maxPlainBytes: Infinity };
 
 function waiting(series: number, { deadline = 1_000, plainBytes = 100 } = {}): LaneParcel {
   const delivery = new Delivery(1, 0, deadline, () => undefined);
-  return { parcel: makeParcel(series, plainBytes), delivery, index: 0, group: null };
+  return new LaneParcel(makeParcel(series, plainBytes), delivery, 0);
 }
 
 function queueOf(limits: Partial<BatchLimits>, ...parcels: readonly LaneParcel[]): LaneQueue {
@@ -127,21 +126,12 @@ class Watched {
   looks = 0;
 
   waiting(series: number, deadline: number): LaneParcel {
-    const { parcel, delivery, index, group } = waiting(series, { deadline });
-    const look = <Value>(value: Value): Value => {
-      this.looks += 1;
-      return value;
-    };
-    return {
-      get parcel() {
-        return look(parcel);
+    return new Proxy(waiting(series, { deadline }), {
+      get: (parcel, property) => {
+        this.looks += 1;
+        return Reflect.get(parcel, property, parcel) as unknown;
       },
-      get delivery() {
-        return look(delivery);
-      },
-      index,
-      group,
-    };
+    });
   }
 }
 

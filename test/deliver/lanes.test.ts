@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Batch } from "../../src/deliver/batch.ts";
 import type { AttemptEnd } from "../../src/deliver/classify.ts";
 import { DeliveryLog } from "../../src/deliver/deliveryLog.ts";
+import type { LaneTools } from "../../src/deliver/lane.ts";
 import { Lanes } from "../../src/deliver/lanes.ts";
 import type { TurnAttempts } from "../../src/deliver/laneTurns.ts";
 import type { DeliveryOptions } from "../../src/deliver/options.ts";
@@ -85,14 +86,16 @@ afterEach(() => {
 function start(options: Partial<DeliveryOptions> = {}, isWatched = true): void {
   attempts = new SteppedAttempts();
   settled = new Settlements();
-  lanes = new Lanes({ ...DELIVERY, minBackoffMs: 200, maxBackoffMs: 2_000, ...options }, attempts, {
+  const tools = {
     now: Date.now,
     random: () => 0.5,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
-    settled: (end, parcels, items) => {
-      if (isWatched) settled.add(end, parcels, items);
+    settled: (...[end, from, parcels, items]: Parameters<LaneTools["settled"]>) => {
+      if (isWatched) settled.add(end, from, parcels, items);
     },
-  });
+  };
+  const delivery = { ...DELIVERY, minBackoffMs: 200, maxBackoffMs: 2_000, ...options };
+  lanes = new Lanes(delivery, attempts, tools, null);
 }
 
 /** The outcomes of one call, filled when they are there. */
@@ -328,7 +331,7 @@ describe("closing while tenants wait", () => {
     deliver("bad", [makeParcel(1)]);
     attempts.mayBegin = false;
     attempts.isClosing = true;
-    lanes.giveBackWaiting(CLOSING);
+    lanes.giveUpWaiting(CLOSING);
     expect(calls.slice(AT_A_TIME).flat()).toEqual(Array(40 - AT_A_TIME).fill(CLOSING));
     expect(lanes.size).toBe(1 + AT_A_TIME);
     attempts.endAll();
@@ -360,7 +363,7 @@ describe("tenants that come and go", () => {
       name: "fail and are given back",
       leave: () => {
         attempts.endAll(() => FAILED);
-        lanes.giveBackWaiting(CLOSING);
+        lanes.giveUpWaiting(CLOSING);
       },
     },
     {

@@ -2,8 +2,9 @@
 import { pino } from "pino";
 import type { BreakerState } from "../../src/deliver/breaker.ts";
 import type { BreakerOptions, DeliveryOptions, UpstreamOptions } from "../../src/deliver/options.ts";
-import type { ParcelOutcome, Settlement } from "../../src/deliver/outcome.ts";
+import type { ParcelOutcome, SettledFrom, Settlement } from "../../src/deliver/outcome.ts";
 import { Sender } from "../../src/deliver/sender.ts";
+import type { UpstreamSpool } from "../../src/deliver/spool/upstreamSpool.ts";
 import type { ItemCounts, Parcel } from "../../src/wire/parcel.ts";
 
 export interface LogLine {
@@ -16,6 +17,7 @@ export interface Settings {
   readonly delivery?: Partial<Omit<DeliveryOptions, "breaker">>;
   readonly breaker?: BreakerOptions;
   readonly random?: () => number;
+  readonly spool?: UpstreamSpool;
 }
 
 /** What waits goes at once. */
@@ -31,14 +33,29 @@ export const DELIVERY: DeliveryOptions = {
   breaker: { consecutiveFailures: 1_000, resetAfterMs: 60_000 },
   tenantHeader: null,
   deliveryDeadlineMs: 10_000,
+  ack: "safe",
+  onOutage: "refuse",
+  spoolAfterMs: 60_000,
 };
 
 /** What was told to be settled. */
 export class Settlements {
-  readonly #told: { readonly end: Settlement; readonly parcels: number; readonly items: ItemCounts }[] = [];
+  readonly #told: {
+    readonly end: Settlement;
+    readonly from: SettledFrom;
+    readonly parcels: number;
+    readonly items: ItemCounts;
+  }[] = [];
 
-  add(end: Settlement, parcels: number, items: ItemCounts): void {
-    this.#told.push({ end, parcels, items });
+  add(end: Settlement, from: SettledFrom, parcels: number, items: ItemCounts): void {
+    this.#told.push({ end, from, parcels, items });
+  }
+
+  /** How many samples are spooled now, without those that were at the start. */
+  get spooledSamples(): number {
+    return this.#told.reduce((sum, { end, from, items: { samples } }) => {
+      return sum + (end === "spooled" ? samples : 0) - (from === "spooled" ? samples : 0);
+    }, 0);
   }
 
   /** How each parcel of makeParcels() was settled; one that was not, or twice, shows. */
@@ -91,8 +108,8 @@ export class SenderUnderTest {
       delivery,
       { now: Date.now, random, log, userAgent: "stream-metrics-route/test" },
       {
-        settled: (end, parcels, items) => {
-          this.settled.add(end, parcels, items);
+        settled: (end, from, parcels, items) => {
+          this.settled.add(end, from, parcels, items);
         },
         attempted: (result, durationMs) => {
           this.attempts.push(result);
@@ -100,6 +117,7 @@ export class SenderUnderTest {
         },
         breakerChanged: (state) => this.breakerStates.push(state),
       },
+      settings.spool ?? null,
     );
   }
 

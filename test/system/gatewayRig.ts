@@ -1,4 +1,7 @@
 /** A gateway in this process between the test and receivers of the test, on real sockets. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
@@ -36,11 +39,13 @@ export class GatewayRig {
   readonly config: Config;
   readonly receivers: readonly Receiver[];
   readonly #gateway: Gateway;
+  readonly #folder: string;
 
-  private constructor(config: Config, receivers: readonly Receiver[]) {
+  private constructor(config: Config, receivers: readonly Receiver[], gateway: Gateway, folder: string) {
     this.config = config;
     this.receivers = receivers;
-    this.#gateway = new Gateway(config, pino({ level: "silent" }));
+    this.#gateway = gateway;
+    this.#folder = folder;
   }
 
   /** @param configText given the receivers' write addresses, the routes of a configuration */
@@ -50,10 +55,16 @@ export class GatewayRig {
   ): Promise<GatewayRig> {
     const receivers = Array.from({ length: receiverCount }, () => new Receiver());
     const urls = await Promise.all(receivers.map((receiver) => receiver.start()));
-    const text = `listen: 127.0.0.1:0\nshutdown: {drain_delay: 0s, grace: 5s}\n${configText(urls)}`;
-    const rig = new GatewayRig(configOf(text), receivers);
-    await rig.#gateway.start();
-    return rig;
+    const folder = await mkdtemp(join(tmpdir(), "gateway-rig-"));
+    const text = `
+listen: 127.0.0.1:0
+shutdown: {drain_delay: 0s, grace: 5s}
+spool: {path: "${folder}/spool"}
+${configText(urls)}`;
+    const config = configOf(text);
+    const gateway = await Gateway.open(config, pino({ level: "silent" }));
+    await gateway.start();
+    return new GatewayRig(config, receivers, gateway, folder);
   }
 
   receiver(slot: number): Receiver {
@@ -100,6 +111,7 @@ export class GatewayRig {
 
   async stop(): Promise<void> {
     await Promise.all([this.#gateway.stop(), ...this.receivers.map((receiver) => receiver.stop())]);
+    await rm(this.#folder, { recursive: true });
   }
 }
 

@@ -23,20 +23,28 @@ function gapsOf(metrics: Metrics, items: string, ledger: { route: string; copy: 
       ? []
       : [`${items} ${name} of route ${route}, copy ${copy}: ${left}, but ${right.join(" + ")}`];
   };
-  const ends = ["delivered_total", "refused_total", "in_flight"];
-  const dropped = count("dropped_total", ledger);
+  const ends = [
+    "delivered_total",
+    "refused_total",
+    "skipped_resend_total",
+    "dropped_total",
+    "spooled",
+    "in_flight",
+  ];
+  const nowhere = { ...ledger, upstream: "" };
   return [
     ...sides("received = refused_at_door + not_selected + routed", count("received_total", {}), [
       count("refused_at_door_total", {}),
       count("not_selected_total", { route }),
       count("routed_total", ledger),
     ]),
-    ...sides("routed = delivered + refused + in_flight + dropped", count("routed_total", ledger), [
-      ...ends.map((end) => count(end, ledger)),
-      dropped,
-    ]),
-    ...sides("routed to no upstream = dropped", count("routed_total", { ...ledger, upstream: "" }), [
-      dropped,
+    ...sides(
+      `routed + found_in_spool = ${ends.join(" + ")}`,
+      count("routed_total", ledger) + count("found_in_spool_total", ledger),
+      ends.map((end) => count(end, ledger)),
+    ),
+    ...sides("routed to no upstream = dropped", count("routed_total", nowhere), [
+      count("dropped_total", nowhere),
     ]),
   ];
 }

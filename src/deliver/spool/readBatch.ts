@@ -34,7 +34,8 @@ export class ReadBatch {
   /** @param payload is copied */
   add(facts: RecordFacts, payload: Uint8Array, ticket: Ticket): void {
     const { replica, series, items, plainBytes, newestTimestampMs } = facts;
-    const parcel = { elements: withHeadroom(payload), plainBytes, series, items };
+    const elements = withHeadroom(payload);
+    const parcel = { elements, plainBytes, series, items, replica, newestTimestampMs };
     this.parcels.push({ parcel, replica, newestTimestampMs, ticket });
     this.#items += countOf(items);
     this.#plainBytes += plainBytes;

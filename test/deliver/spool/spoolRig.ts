@@ -89,10 +89,11 @@ export class SpoolRig {
 export function numbered(number: number, bytes = 40, replica = 0): SpoolParcel {
   const elements = withHeadroom(Buffer.from(`#${number};`.padEnd(bytes, "x")));
   const items = { samples: number, histograms: 1, exemplars: 0 };
+  const newestTimestampMs = 1000 + number;
   return {
-    parcel: { elements, plainBytes: 2 * bytes, series: 3, items },
+    parcel: { elements, plainBytes: 2 * bytes, series: 3, items, replica, newestTimestampMs },
     replica,
-    newestTimestampMs: 1000 + number,
+    newestTimestampMs,
   };
 }
 
