@@ -34,6 +34,12 @@ const POINTS_PER_DIGEST = 4;
  * @see https://github.com/RJ/ketama, libketama/ketama.c
  */
 export function buildRing(slots: readonly NamedSlot[], hash: RingHash, points: number): PlaceKey {
+  // Made in a function of its own: what it works with there would be kept as long as this function's answer.
+  const circle = circleOf(slots, hash, points);
+  return (key) => circle.ownerAfter(mix32(key));
+}
+
+function circleOf(slots: readonly NamedSlot[], hash: RingHash, points: number): Circle {
   const counts = pointCounts(slots, points);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const positions = new Uint32Array(total);
@@ -47,8 +53,7 @@ export function buildRing(slots: readonly NamedSlot[], hash: RingHash, points: n
     owners.fill(slot, at, at + count);
     at += count;
   });
-  const circle = new Circle(positions, owners);
-  return (key) => circle.ownerAfter(mix32(key));
+  return new Circle(positions, owners);
 }
 
 function pointCounts(slots: readonly NamedSlot[], points: number): number[] {

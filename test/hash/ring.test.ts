@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { fnv1a32 } from "../../src/hash/fnv.ts";
 import { mix32 } from "../../src/hash/mix.ts";
 import { buildRing, type RingHash } from "../../src/hash/ring.ts";
 import type { NamedSlot } from "../../src/hash/slots.ts";
@@ -67,5 +68,34 @@ describe.each<{ name: string; hash: RingHash; pointsOf: typeof ketamaPoints }>([
     };
     const keys = [...hashedKeys(1000), 0, 1, 2, 127];
     expect(keys.map(place)).toEqual(keys.map(reference));
+  });
+});
+
+describe("100 slots with 160 points each on a circle", () => {
+  /** Standard deviation of the slots' shares of the circle, the mean being 1. */
+  function unevenness(points: number, position: (slot: number, point: number) => number): number {
+    const circle = Array.from({ length: 100 * points }, (_, index) => ({
+      slot: Math.floor(index / points),
+      at: position(Math.floor(index / points), index % points),
+    })).sort((a, b) => a.at - b.at);
+    const shares = new Float64Array(100);
+    circle.forEach(({ slot, at }, index) => {
+      const before = circle[index - 1]?.at ?? (circle.at(-1)?.at ?? 0) - 2 ** 32;
+      shares[slot] = (shares[slot] ?? 0) + (at - before) / (2 ** 32 / 100);
+    });
+    return Math.sqrt(shares.reduce((sum, share) => sum + (share - 1) ** 2, 0) / 100);
+  }
+  const fnv = (text: string): number => fnv1a32(Buffer.from(text), 0, Buffer.byteLength(text));
+  const fnvPoint = (slot: number, point: number): number => fnv(`vmagent-${slot}:${point}`);
+  const random = hashedKeys(16_000);
+
+  it("are as uneven by fnv1a as with a tenth of the points at random places", () => {
+    const tenth = unevenness(16, (slot, point) => random[slot * 16 + point] ?? 0);
+    expect(unevenness(160, fnvPoint) / tenth).toBeGreaterThan(0.9);
+  });
+
+  it("are as even as at random places once every point's hash is mixed", () => {
+    const all = unevenness(160, (slot, point) => random[slot * 160 + point] ?? 0);
+    expect(unevenness(160, (slot, point) => mix32(fnvPoint(slot, point)) >>> 0) / all).toBeLessThan(1.1);
   });
 });
