@@ -1,5 +1,5 @@
 /** The command line. */
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { LegacyHash } from "../config/legacy.ts";
@@ -7,6 +7,7 @@ import type { Config } from "../config/config.ts";
 import { placementFault } from "../hash/placementFault.ts";
 import { faultOf } from "../relabel/rules.ts";
 import { VERSION } from "../version.ts";
+import { benchPlacement, type PlacementBench } from "./bench/placement.ts";
 import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
@@ -110,6 +111,19 @@ export async function run(argv: readonly string[]): Promise<number> {
     .action(async (options: { listen: string[]; print: boolean }) => {
       code = await sink(options, print);
     });
+  command("bench", "measure parts of the gateway")
+    .command("placement")
+    .description("print what the algorithms of placement take, how even they are and how much they move")
+    .option(
+      "--keys <count>",
+      "keys to spread over the slots; fewer are quicker, and all is less exact",
+      countFrom(1000),
+      10_000_000,
+    )
+    .option("--turns <count>", "how often each lookup is timed", countFrom(1), 7)
+    .action((options: PlacementBench) => {
+      benchPlacement(options, print);
+    });
 
   try {
     await program.parseAsync([...argv], { from: "user" });
@@ -135,6 +149,15 @@ function configured(command: Command): Command {
         .choices(["jump", "hashmod"])
         .default("jump"),
     );
+}
+
+/** Reads an option that is a whole number, `least` or more. */
+function countFrom(least: number): (text: string) => number {
+  return (text) => {
+    const count = Number(text);
+    if (Number.isSafeInteger(count) && count >= least) return count;
+    throw new InvalidArgumentError(`want a whole number from ${least}`);
+  };
 }
 
 interface ExplainCommand {

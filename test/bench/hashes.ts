@@ -1,8 +1,8 @@
 /** The hash functions of src/hash beside the same in C: nanoseconds per key. */
 import { spawnSync } from "node:child_process";
+import { markdownTable } from "../../src/cli/bench/markdownTable.ts";
 import { FNV_OFFSET_BASIS, fnv1a32 } from "../../src/hash/fnv.ts";
 import { jump } from "../../src/hash/jump.ts";
-import { table } from "./report.ts";
 import type { Tools } from "./tools.ts";
 
 /** More than a branch predictor can learn by heart. */
@@ -50,7 +50,7 @@ export function hashTable(tools: Tools): string {
       `${target.toFixed(1)}, ${verdict}`,
     ];
   };
-  return `### Hashes, ns per key\n\n${table(
+  return `### Hashes, ns per key\n\n${markdownTable(
     ["", "ours", "C, -O2", "ratio", "target"],
     [
       row(`jump, ${BUCKETS} buckets`, TARGETS.jump, ({ jumpNs }) => jumpNs),

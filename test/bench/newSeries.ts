@@ -4,6 +4,8 @@
  * The parts are called as src/route/decide.ts calls them, each over all series of a body before the next, so that no clock
  * runs for single calls. The whole decision is timed beside them, with rules and without.
  */
+import { markdownTable } from "../../src/cli/bench/markdownTable.ts";
+import { spreadOf } from "../../src/cli/bench/spread.ts";
 import { type Label, RelabelRules } from "../../src/relabel/rules.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { Decider } from "../../src/route/decide.ts";
@@ -17,8 +19,6 @@ import { scanRequest, scanSeries, SeriesScan } from "../../src/wire/scan.ts";
 import { uncompressBlock } from "../../src/wire/snappy.ts";
 import { NO_SPLICE } from "../../src/wire/splice.ts";
 import { benchRoute, LABEL_LIMITS, NO_RULES } from "./benchRoute.ts";
-import { table } from "./report.ts";
-import { spreadOf } from "./statistics.ts";
 import { type Stages, StopWatch } from "./stopWatch.ts";
 
 /** Bodies that are timed, after as many that only let the code be compiled well. */
@@ -37,7 +37,7 @@ export function newSeriesTable(bodies: readonly Uint8Array[], rules: RelabelRule
     const { median, min, max } = spreadOf(counted.map((stages) => stages[name] ?? NaN));
     return [name, `${median.toFixed(0)} [${min.toFixed(0)}..${max.toFixed(0)}]`];
   });
-  return `### A new series with ten rules, ns\n\n${table(["part", "median [min..max]"], rows)}`;
+  return `### A new series with ten rules, ns\n\n${markdownTable(["part", "median [min..max]"], rows)}`;
 }
 
 /** The stages of a decision, one by one. */

@@ -1,6 +1,7 @@
 /** The results of comparisons as Markdown. */
+import { markdownTable } from "../../src/cli/bench/markdownTable.ts";
+import { spreadOf } from "../../src/cli/bench/spread.ts";
 import type { Comparison, Round } from "./compare.ts";
-import { spreadOf } from "./statistics.ts";
 import type { Subject } from "./subjects.ts";
 import type { Window } from "./window.ts";
 
@@ -24,19 +25,13 @@ export function comparisonTables(comparisons: readonly Comparison[]): string {
     .join("\n");
 }
 
-/** A table in Markdown. */
-export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
-  return line(columns) + line(columns.map(() => "---")) + rows.map(line).join("");
-}
-
 function tableOf(comparisons: readonly Comparison[]): string {
   const [first] = comparisons;
   if (first === undefined) return "";
   const { upstreams, connections } = first.scenario;
   const rows = comparisons.flatMap(rowsOf);
   const remarks = comparisons.flatMap(remarksOf).map((remark) => `- ${remark}\n`);
-  return `### ${upstreams} upstreams, ${connections} connections\n\n${table(COLUMNS, rows)}\n${remarks.join("")}`;
+  return `### ${upstreams} upstreams, ${connections} connections\n\n${markdownTable(COLUMNS, rows)}\n${remarks.join("")}`;
 }
 
 function rowsOf({ scenario, rounds }: Comparison): string[][] {

@@ -1,5 +1,6 @@
 /** When a soak has passed. */
-import { mean, slopeOf, spreadOf } from "./statistics.ts";
+import { spreadOf } from "../../src/cli/bench/spread.ts";
+import { mean, slopeOf } from "./statistics.ts";
 
 /** Resident memory at a time since the beginning. */
 export interface MemoryReading {

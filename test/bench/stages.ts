@@ -5,6 +5,8 @@
  * label. What it does in one call is told apart by timing the parts alone, so those figures are differences.
  */
 import { uncompress } from "snappyjs";
+import { markdownTable } from "../../src/cli/bench/markdownTable.ts";
+import { spreadOf } from "../../src/cli/bench/spread.ts";
 import { MAX_STEP_SERIES, type Effect, Engine, type Piece } from "../../src/engine/engine.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { Router } from "../../src/route/router.ts";
@@ -13,9 +15,7 @@ import { readPlainLength } from "../../src/wire/snappy.ts";
 import { benchRoute, DESTINATIONS, LABEL_LIMITS, NO_RULES } from "./benchRoute.ts";
 import { readBodies, SERIES_PER_REQUEST } from "./corpus/corpus.ts";
 import { newSeriesTable } from "./newSeries.ts";
-import { table } from "./report.ts";
 import { readRules, RULES_FILE } from "./rules.ts";
-import { spreadOf } from "./statistics.ts";
 import { type Stages, StopWatch } from "./stopWatch.ts";
 
 const ROUNDS = 5;
@@ -40,7 +40,7 @@ export function stageTable(corpus: string): string {
   });
   const rules = readRules(RULES_FILE);
   rows.push(...routerRows(bodies, NO_RULES, ""), ...routerRows(bodies, rules, " with ten rules"));
-  const stages = table(["stage", "median [min..max]"], rows);
+  const stages = markdownTable(["stage", "median [min..max]"], rows);
   return `### Stages, ns per series\n\n${stages}\n${newSeriesTable(bodies, rules)}`;
 }
 

@@ -1,7 +1,7 @@
 /** The programs in C beside which, and with which, we measure: compiled on the spot. */
-import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { compileC, compilerVersion, hasHeader } from "../../src/cli/bench/cCompiler.ts";
 
 /** The repository: this code runs as dist/test/bench/tools.js. */
 export const REPOSITORY = resolve(import.meta.dirname, "../../..");
@@ -42,27 +42,15 @@ export function buildTools(): Tools {
 }
 
 function missingPackages(): string[] {
-  if (!runs("gcc", ["--version"])) return ["gcc", "libc6-dev", "libsnappy-dev"];
+  if (compilerVersion() === null) return ["gcc", "libc6-dev", "libsnappy-dev"];
   const missing: string[] = [];
   if (!hasHeader("stdio.h")) missing.push("libc6-dev");
   if (!hasHeader("snappy-c.h")) missing.push("libsnappy-dev");
   return missing;
 }
 
-function hasHeader(name: string): boolean {
-  return runs("gcc", ["-E", "-include", name, "-x", "c", "/dev/null"]);
-}
-
-function runs(command: string, args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
-}
-
 function compile(name: string, ...libraries: string[]): string {
   const program = join(BENCH_FOLDER, name);
-  const source = join(SOURCES, `${name}.c`);
-  const { status, stderr } = spawnSync("gcc", ["-O2", "-o", program, source, ...libraries], {
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error(`gcc cannot compile ${source}:\n${stderr}`);
+  compileC(join(SOURCES, `${name}.c`), program, ...libraries);
   return program;
 }
