@@ -1,4 +1,5 @@
 /** What the actions do that both dialects have, each given its parts by the dialect. */
+import { LONGEST_REMEMBERED, rememberLast } from "./lastAnswer.ts";
 import type { WorkingLabels } from "./workingLabels.ts";
 
 /** Applies one rule; false drops the series. */
@@ -19,15 +20,33 @@ export function sourceOf({
   if (first === undefined) return () => "";
   // Most rules have one.
   if (others.length === 0) return (labels) => labels.get(first);
-  return (labels) => others.reduce((text, name) => text + separator + labels.get(name), labels.get(first));
+  return joinedSource(sourceLabels, separator);
+}
+
+/** Remembers the last text: the values of neighbouring series mostly give the same, and joining makes a new string. */
+function joinedSource(names: readonly string[], separator: string): Source {
+  let values: readonly string[] = [];
+  let text = "";
+  return (labels) => {
+    if (names.every((name, at) => labels.get(name) === values[at])) return text;
+    const now = names.map((name) => labels.get(name));
+    const joined = now.join(separator);
+    if (joined.length <= LONGEST_REMEMBERED) {
+      values = now;
+      text = joined;
+    }
+    return joined;
+  };
 }
 
 export function keepWhere(test: (text: string) => boolean, source: Source): Step {
-  return (labels) => test(source(labels));
+  const passes = rememberLast(test);
+  return (labels) => passes(source(labels));
 }
 
 export function dropWhere(test: (text: string) => boolean, source: Source): Step {
-  return (labels) => !test(source(labels));
+  const passes = rememberLast(test);
+  return (labels) => !passes(source(labels));
 }
 
 export function keepEqual(source: Source, target: string): Step {

@@ -10,10 +10,12 @@ import {
   type Step,
 } from "./actions.ts";
 import { md5Hashmod } from "./hashmod.ts";
+import { rememberLast } from "./lastAnswer.ts";
 import { toLower, toUpper } from "./letterCase.ts";
 import type { PrometheusLabels } from "./prometheusLabels.ts";
 import type { PrometheusAction, PrometheusRule } from "./prometheusRule.ts";
 import { expand, isConstant, parseTemplate } from "./template.ts";
+import type { Label } from "./workingLabels.ts";
 
 export type PrometheusStep = Step<PrometheusLabels>;
 
@@ -36,25 +38,33 @@ export function prometheusStep(rule: PrometheusRule): PrometheusStep {
 }
 
 function replace(rule: PrometheusRule): PrometheusStep {
-  const { pattern } = rule;
   const source = sourceOf(rule);
-  const target = parseTemplate(rule.targetLabel, pattern.groupNames);
-  const replacement = parseTemplate(rule.replacement, pattern.groupNames);
-  if (isConstant(target) && isConstant(replacement)) {
-    const name = expand(target, []);
-    const value = expand(replacement, []);
-    return (labels) => {
-      if (pattern.matches(source(labels))) labels.set(name, value);
-      return true;
-    };
-  }
+  const labelFor = rememberLast(replacementOf(rule));
   return (labels) => {
-    const groups = pattern.find(source(labels));
-    if (groups === null) return true;
-    const name = expand(target, groups);
-    // Of the UTF-8 texts only the empty one is no name.
-    if (name !== "") labels.set(name, expand(replacement, groups));
+    const label = labelFor(source(labels));
+    if (label !== null) labels.set(label[0], label[1]);
     return true;
+  };
+}
+
+/** The label that a text makes the rule set, null for none. */
+function replacementOf({
+  pattern,
+  targetLabel,
+  replacement,
+}: PrometheusRule): (text: string) => Label | null {
+  const name = parseTemplate(targetLabel, pattern.groupNames);
+  const value = parseTemplate(replacement, pattern.groupNames);
+  if (isConstant(name) && isConstant(value)) {
+    const label: Label = [expand(name, []), expand(value, [])];
+    return (text) => (pattern.matches(text) ? label : null);
+  }
+  return (text) => {
+    const groups = pattern.find(text);
+    if (groups === null) return null;
+    const label: Label = [expand(name, groups), expand(value, groups)];
+    // Of the UTF-8 texts only the empty one is no name.
+    return label[0] === "" ? null : label;
   };
 }
 

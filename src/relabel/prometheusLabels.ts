@@ -23,10 +23,11 @@ export class PrometheusLabels implements WorkingLabels {
   }
 
   get(name: string): string {
-    const set = this.#set[indexOf(this.#set, name)];
-    if (set !== undefined) return set[1];
+    const set = indexOf(this.#set, name);
+    if (set !== -1) return this.#set[set]?.[1] ?? "";
     const at = indexOf(this.#incoming, name);
-    return this.#touched?.[at] === true ? "" : (this.#incoming[at]?.[1] ?? "");
+    // Reading an array at -1 takes longer than all of the search.
+    return at === -1 || this.#touched?.[at] === true ? "" : (this.#incoming[at]?.[1] ?? "");
   }
 
   set(name: string, value: string): void {
@@ -52,7 +53,12 @@ export class PrometheusLabels implements WorkingLabels {
   }
 
   result(): readonly Label[] {
-    return this.#hasChanged() ? [...this.#untouched(), ...this.#set].sort(byName) : this.#incoming;
+    if (!this.#hasChanged()) return this.#incoming;
+    const labels = this.#untouched();
+    if (!isSorted(labels)) labels.sort(byName);
+    // Few beside those that are in order already: sorting all of them again would cost more.
+    for (const label of this.#set) labels.splice(placeFor(label, labels), 0, label);
+    return labels;
   }
 
   #remove(name: string): void {
@@ -78,6 +84,28 @@ export class PrometheusLabels implements WorkingLabels {
     if (this.#set.some(([name]) => indexOf(this.#incoming, name) === -1)) return true;
     return this.#incoming.some(([name, value], at) => touched[at] === true && this.get(name) !== value);
   }
+}
+
+function isSorted(labels: readonly Label[]): boolean {
+  let before: Label | null = null;
+  for (const label of labels) {
+    if (before !== null && byName(before, label) > 0) return false;
+    before = label;
+  }
+  return true;
+}
+
+/** Where a label belongs among labels in the order of their names. */
+function placeFor(label: Label, labels: readonly Label[]): number {
+  let low = 0;
+  let high = labels.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = labels[middle];
+    if (other !== undefined && byName(other, label) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function indexOf(labels: readonly Label[], name: string): number {

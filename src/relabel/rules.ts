@@ -56,77 +56,103 @@ export interface ApplyLimits {
   readonly isDue: () => boolean;
 }
 
-/** The labels after rules; yields when it is due to pause. */
-type Applying = Generator<undefined, RelabelOutcome, undefined>;
-type Apply = (labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule) => Applying;
-
 const WITHOUT_PAUSE: ApplyLimits = { maxValueLength: 2 ** 24, isDue: () => false };
 
-/** Compiled rules. Frozen after their making, except for what the regex engine and its memos keep. */
+/** Compiled rules. Frozen after their making, except for what is remembered of texts: by the regex engine, and by rules. */
 export class RelabelRules {
-  readonly #apply: Apply;
+  readonly #begin: Begin;
 
   /** @throws {RelabelError} when faultOf() has something against one of the rules */
   constructor({ dialect, rules }: RelabelRuleList) {
-    this.#apply = dialect === "prometheus" ? prometheusRules(rules) : victoriaMetricsRules(rules);
+    this.#begin = dialect === "prometheus" ? prometheusRules(rules) : victoriaMetricsRules(rules);
   }
 
   /**
-   * Applies the rules in their order, up to one that drops the series, with pauses in between.
+   * Begins to apply the rules in their order, up to one that drops the series.
    *
    * @param labels unique names, valid Unicode; not changed
    */
-  applyInSteps(labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule): Applying {
-    return this.#apply(labels, limits, afterRule);
+  begin(labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule): Applying {
+    return this.#begin(labels, limits, afterRule);
   }
 
-  /** applyInSteps() in one go, for values of any reasonable length. */
+  /** All rules in one go, for values of any reasonable length. */
   apply(labels: readonly Label[], afterRule?: AfterRule): RelabelOutcome {
-    const steps = this.#apply(labels, WITHOUT_PAUSE, afterRule);
+    const applying = this.#begin(labels, WITHOUT_PAUSE, afterRule);
     for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value;
+      const outcome = applying.goOn();
+      if (outcome !== null) return outcome;
     }
   }
 }
 
-function prometheusRules(rules: readonly RelabelRule[]): Apply {
+/** Rules on their way through the labels of one series. */
+export interface Applying {
+  /** Applies what is left of the rules; null when it is due to pause before that is done. */
+  goOn(): RelabelOutcome | null;
+}
+
+type Begin = (labels: readonly Label[], limits: ApplyLimits, afterRule?: AfterRule) => Applying;
+
+function prometheusRules(rules: readonly RelabelRule[]): Begin {
   const steps = rules.map((rule) => prometheusStep(checkPrometheusRule(rule)));
-  return function* (labels, limits, afterRule) {
+  return (labels, limits, afterRule) => {
     const working = new PrometheusLabels(labels);
-    const ended = yield* takeSteps(steps, working, limits, afterRule);
-    return ended ?? kept(labels, working.result());
+    return new Steps(steps, working, limits, afterRule, () => kept(labels, working.result()));
   };
 }
 
-function victoriaMetricsRules(rules: readonly RelabelRule[]): Apply {
+function victoriaMetricsRules(rules: readonly RelabelRule[]): Begin {
   const steps = rules.map((rule) => victoriaMetricsStep(checkVictoriaMetricsRule(rule)));
-  return function* (labels, limits, afterRule) {
-    if (rules.length === 0) return kept(labels, labels);
+  return (labels, limits, afterRule) => {
     const working = new VictoriaMetricsLabels(labels);
-    const ended = yield* takeSteps(steps, working, limits, afterRule);
-    if (ended !== null) return ended;
-    const hasHidden = working.removeWhere(isHidden);
-    const result = working.result();
-    if (hasHidden && result.length > 0) afterRule?.(rules.length, result);
-    // Nobody would be told which rule took the last one.
-    return result.length === 0 ? { kind: "dropped", rule: rules.length - 1 } : kept(labels, result);
+    return new Steps(steps, working, limits, afterRule, () => {
+      if (rules.length === 0) return kept(labels, labels);
+      const hasHidden = working.removeWhere(isHidden);
+      const result = working.result();
+      if (hasHidden && result.length > 0) afterRule?.(rules.length, result);
+      // Nobody would be told which rule took the last one.
+      return result.length === 0 ? { kind: "dropped", rule: rules.length - 1 } : kept(labels, result);
+    });
   };
 }
 
-function* takeSteps<Labels extends WorkingLabels>(
-  steps: readonly Step<Labels>[],
-  working: Labels,
-  limits: ApplyLimits,
-  afterRule: AfterRule | undefined,
-): Generator<undefined, Ended | null, undefined> {
-  for (let rule = 0; rule < steps.length; rule++) {
-    if (steps[rule]?.(working) === false) return { kind: "dropped", rule };
-    if (working.longestSet > limits.maxValueLength) return { kind: "overlong", rule };
-    afterRule?.(rule, working.result());
-    if (limits.isDue()) yield;
+/** No generator: most lists are done in one go, and making one costs as much as some rules. */
+class Steps<Labels extends WorkingLabels> implements Applying {
+  readonly #steps: readonly Step<Labels>[];
+  readonly #working: Labels;
+  readonly #limits: ApplyLimits;
+  readonly #afterRule: AfterRule | undefined;
+  readonly #finish: () => RelabelOutcome;
+  /** The next rule. */
+  #next = 0;
+
+  constructor(
+    steps: readonly Step<Labels>[],
+    working: Labels,
+    limits: ApplyLimits,
+    afterRule: AfterRule | undefined,
+    finish: () => RelabelOutcome,
+  ) {
+    this.#steps = steps;
+    this.#working = working;
+    this.#limits = limits;
+    this.#afterRule = afterRule;
+    this.#finish = finish;
   }
-  return null;
+
+  goOn(): RelabelOutcome | null {
+    const working = this.#working;
+    while (this.#next < this.#steps.length) {
+      const rule = this.#next;
+      this.#next += 1;
+      if (this.#steps[rule]?.(working) === false) return { kind: "dropped", rule };
+      if (working.longestSet > this.#limits.maxValueLength) return { kind: "overlong", rule };
+      this.#afterRule?.(rule, working.result());
+      if (this.#limits.isDue()) return null;
+    }
+    return this.#finish();
+  }
 }
 
 function isHidden(name: string): boolean {

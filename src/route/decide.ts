@@ -108,7 +108,8 @@ export class Decider {
       maxValueLength: this.#limits.maxLabelValueBytes * JOINED_VALUES,
       isDue,
     });
-    const kept = yield* draft.apply(this.#globalRules, witness?.globalRules);
+    const rules = this.#globalRules;
+    const kept = rules === null ? draft : yield* draft.apply(rules, witness?.globalRules);
     if (kept === "dropped") return { kind: "dropped", reason: "relabel_configs" };
     if (kept === "overlong") return { kind: "dropped", reason: "label_value_too_long" };
     const routes: RouteDecision[] = [];
@@ -165,9 +166,13 @@ class Draft {
   }
 
   /** The draft after rules, or why not all of them were run. */
-  *apply(rules: RelabelRules | null, tell?: TellRule): Steps<Draft | "dropped" | "overlong"> {
-    if (rules === null) return this;
-    const outcome = yield* rules.applyInSteps(this.labels, this.#limits, tell);
+  *apply(rules: RelabelRules, tell?: TellRule): Steps<Draft | "dropped" | "overlong"> {
+    const applying = rules.begin(this.labels, this.#limits, tell);
+    let outcome = applying.goOn();
+    while (outcome === null) {
+      yield;
+      outcome = applying.goOn();
+    }
     if (outcome.kind !== "kept") {
       tell?.(outcome.rule, null);
       return outcome.kind;
@@ -204,7 +209,8 @@ class CompiledRoute {
 
   *decide(incoming: Draft, tenant: Tenant | null, witness?: RouteWitness): Steps<RouteDecision> {
     const offered = this.#withTenant(incoming, tenant, witness);
-    const draft = yield* offered.apply(this.#rules, witness?.rules);
+    const rules = this.#rules;
+    const draft = rules === null ? offered : yield* offered.apply(rules, witness?.rules);
     if (draft === "dropped") return NOT_SELECTED;
     if (draft === "overlong") return { kind: "dropped", reason: "label_value_too_long" };
     const rewritten = draft.isChanged ? draft.rewritten() : null;
