@@ -8,7 +8,7 @@
 import { Cursor } from "../wire/cursor.ts";
 import { scanSeries, SeriesScan } from "../wire/scan.ts";
 import type { Decider, Decision } from "./decide.ts";
-import type { RequestTenants } from "./tenants.ts";
+import { type RequestTenants, UNKEPT_CONTEXT } from "./tenants.ts";
 
 /** A decision under way. */
 interface LongDecision {
@@ -20,7 +20,10 @@ export class RequestDecider {
   readonly tenants: RequestTenants;
   readonly #decider: Decider;
   readonly #isDue: () => boolean;
-  /** Of this step, by the places of their series. */
+  /**
+   * Of this step, by the places of their series: those that the table does not keep, and long ones, for the table may lose what
+   * it keeps. Holding on to all of them would cost more, in collecting garbage, than making the few again that are asked for.
+   */
   readonly #made = new Map<number, Decision>();
   #long: LongDecision | null = null;
 
@@ -52,13 +55,21 @@ export class RequestDecider {
    * @returns null when the decision takes longer: the step has to end before this series
    */
   decide(at: number, series: SeriesScan): Decision | null {
-    const decision =
-      this.#made.get(at) ?? (this.#long?.at === at ? this.#goOn(this.#long) : this.#begin(at, series));
-    if (decision !== null) this.#made.set(at, decision);
+    const made = this.#made.get(at);
+    if (made !== undefined) return made;
+    const long = this.#long?.at === at ? this.#long : null;
+    const decision = long === null ? this.#begin(at, series) : this.#goOn(long);
+    if (decision !== null && (long !== null || !this.keeps(decision))) this.#made.set(at, decision);
     return decision;
   }
 
-  /** The decision without a pause: of the step before, but for one that was in the table then and fell out of it since. */
+  /** Whether the engine's table is to keep a decision of this request. */
+  keeps({ kind }: Decision): boolean {
+    // A refused series is looked at each time it comes: its sender is told each time.
+    return kind !== "refused" && this.tenants.context !== UNKEPT_CONTEXT;
+  }
+
+  /** The decision without a pause: it was made in this step, but for one that was in the table then and fell out of it. */
   decideNow(at: number, series: SeriesScan): Decision {
     return this.#made.get(at) ?? this.#decider.decide(series, this.tenants.byRoute);
   }

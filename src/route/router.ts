@@ -16,7 +16,7 @@ import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.t
 import { MemoryScan } from "./memoryScan.ts";
 import { RequestDecider } from "./requestDecider.ts";
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
-import { type RequestTenants, UNKEPT_CONTEXT } from "./tenants.ts";
+import type { RequestTenants } from "./tenants.ts";
 
 /** Plain bytes that a step looks at, unless one series is longer. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -266,11 +266,8 @@ export class Router {
       const place = at + found.start - engine.windowAt;
       const decision = mayEnd ? decider.decide(place, series) : decider.decideNow(place, series);
       if (decision === null) return { rows: row, newRows, refused };
-      const isRefused = decision.kind === "refused";
-      if (isRefused) refused.push({ row, reason: decision.reason });
-      // A refused series is looked at each time it comes: its sender is told each time.
-      const keep = !isRefused && context !== UNKEPT_CONTEXT;
-      engine.decide(row, context, this.#destinations.effects(decision), keep);
+      if (decision.kind === "refused") refused.push({ row, reason: decision.reason });
+      engine.decide(row, context, this.#destinations.effects(decision), decider.keeps(decision));
       newRows.push(row);
       if (mayEnd && this.#tools.isDue()) return { rows: row + 1, newRows, refused };
     }
