@@ -377,9 +377,9 @@ export class Engine {
   /** Answers where it ends. */
   #writeEffect(at: number, effect: Effect): number {
     if (effect.kind === "count") return this.#writeEntry(at, (TALLY | effect.tally) >>> 0, UNCHANGED);
-    const [first = UNCHANGED, ...further] = effect.splices;
-    let end = this.#writeEntry(at, effect.destination, first);
-    for (const splice of further) end = this.#writeEntry(end, FURTHER, splice);
+    const { destination, splices } = effect;
+    let end = this.#writeEntry(at, destination, splices[0] ?? UNCHANGED);
+    for (let i = 1; i < splices.length; i++) end = this.#writeEntry(end, FURTHER, splices[i] ?? UNCHANGED);
     return end;
   }
 

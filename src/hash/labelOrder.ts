@@ -32,6 +32,21 @@ export function labelSpans(namesAndValues: readonly Uint8Array[]): LabelSpans {
   return { bytes, count: namesAndValues.length / 2, spans };
 }
 
+/** Where the first of the names and values begins and the last ends; `first` is above `last` when there are none. */
+export function extentOf({ bytes, spans, count }: LabelSpans): {
+  readonly first: number;
+  readonly last: number;
+} {
+  let first = bytes.length;
+  let last = 0;
+  for (let at = 0; at < count * SPAN_STRIDE; at++) {
+    const place = spans[at] ?? 0;
+    if (place < first) first = place;
+    if (place > last) last = place;
+  }
+  return { first, last };
+}
+
 /** Order of two ranges of the same buffer: negative, 0 or positive; a prefix comes first. */
 export function compareRanges(
   bytes: Uint8Array,

@@ -11,7 +11,7 @@ import { type ApplyLimits, type Label, RelabelRules } from "../relabel/rules.ts"
 import type { SeriesScan } from "../wire/scan.ts";
 import { NO_SPLICE, type Splice } from "../wire/splice.ts";
 import { checkAtDoor, type RefusalReason } from "./door.ts";
-import { labelPairs } from "./labelText.ts";
+import { LabelReader } from "./labelReader.ts";
 import type { LabelLimits, RouteOptions } from "./options.ts";
 import { compilePlacer, type Placed, type Placer } from "./place.ts";
 import { replaceLabels, RewrittenLabels } from "./rewrite.ts";
@@ -64,6 +64,8 @@ const METRIC_NAME = "__name__";
 /** Rules join values of labels before they cut them: so many of the longest are nothing to stop at. */
 const JOINED_VALUES = 16;
 const NEVER_DUE = (): boolean => false;
+/** One for all deciders: series are read one at a time. */
+const reader = new LabelReader();
 const NOT_SELECTED: RouteDecision = Object.freeze({ kind: "not_selected" });
 
 /** Decides under one configuration. */
@@ -153,7 +155,7 @@ class Draft {
   /** The labels that came in, which are read only if somebody asks. */
   get came(): readonly Label[] {
     const origin = this.#origin;
-    origin.#came ??= labelPairs(origin.series);
+    origin.#came ??= reader.read(origin.series);
     return origin.#came;
   }
 

@@ -76,20 +76,30 @@ export class Destinations {
     if (decision.kind === "dropped") {
       return [this.#count({ kind: "unrouted", reason: decision.reason }), ...this.#selectedByNone()];
     }
-    const effects = decision.routes.flatMap((each, route) => this.#effectsOf(each, route));
+    const effects: Effect[] = [];
+    decision.routes.forEach((each, route) => {
+      this.#addEffects(effects, each, route);
+    });
     if (decision.routes.every(({ kind }) => kind === "not_selected")) {
       effects.push(this.#count({ kind: "unrouted", reason: "no_route" }));
     }
     return effects;
   }
 
-  #effectsOf(decision: RouteDecision, route: number): Effect[] {
-    if (decision.kind === "not_selected") return [this.#count({ kind: "not_selected", route })];
-    if (decision.kind === "dropped") return this.#droppedInAll(route, decision.reason);
+  #addEffects(effects: Effect[], decision: RouteDecision, route: number): void {
+    if (decision.kind === "not_selected") {
+      effects.push(this.#count({ kind: "not_selected", route }));
+      return;
+    }
+    if (decision.kind === "dropped") {
+      effects.push(...this.#droppedInAll(route, decision.reason));
+      return;
+    }
     const { placed, copies } = decision;
-    const effects = copies.map((copy, replica) => this.#effectOf(copy, route, replica, placed));
+    for (const [replica, copy] of copies.entries()) {
+      effects.push(this.#effectOf(copy, route, replica, placed));
+    }
     if (placed.missingKeyLabels) effects.push(this.#count({ kind: "missing_key_labels", route }));
-    return effects;
   }
 
   #effectOf(copy: CopyDecision, route: number, replica: number, placed: Placed): Effect {

@@ -3,8 +3,10 @@
  *
  * They look at the labels as they came, before any rule. What fails is refused: its sender is told and still has it.
  */
+import { isAscii } from "node:buffer";
 import {
   compareRanges,
+  extentOf,
   type LabelSpans,
   namesIncrease,
   SortedRanges,
@@ -30,13 +32,20 @@ interface IncomingSeries extends LabelSpans {
   readonly labelsFound: number;
   /** Whether the strings that are not in `spans` are UTF-8. */
   readonly restIsText: boolean;
+  /** By label, after rules: -1 for one that they made; the others have passed the door with these limits. */
+  readonly sources?: readonly number[];
 }
 
 /** Answers why a series is refused, or null when it may come in. */
 export function checkAtDoor(labels: IncomingSeries, limits: LabelLimits): RefusalReason | null {
   if (labels.labelsFound > limits.maxLabels) return "too_many_labels";
-  for (let at = 0; at < labels.count * SPAN_STRIDE; at += SPAN_STRIDE) {
-    const reason = checkLabel(labels, at, limits);
+  const { sources } = labels;
+  // What rules make is written as UTF-8.
+  const isText = sources !== undefined || isAsciiThroughout(labels);
+  for (let label = 0; label < labels.count; label++) {
+    if (sources !== undefined && sources[label] !== -1) continue;
+    const at = label * SPAN_STRIDE;
+    const reason = checkLengths(labels, at, limits) ?? (isText ? null : checkText(labels, at));
     if (reason !== null) return reason;
   }
   if (!namesIncrease(labels) && hasDuplicateName(labels)) return "duplicate_label_name";
@@ -44,16 +53,25 @@ export function checkAtDoor(labels: IncomingSeries, limits: LabelLimits): Refusa
   return labels.restIsText ? null : "invalid_utf8";
 }
 
-function checkLabel({ bytes, spans }: LabelSpans, at: number, limits: LabelLimits): RefusalReason | null {
-  const nameStart = spans[at] ?? 0;
-  const nameEnd = spans[at + 1] ?? 0;
-  const valueStart = spans[at + 2] ?? 0;
-  const valueEnd = spans[at + 3] ?? 0;
-  if (nameStart === nameEnd) return "empty_label_name";
-  if (nameEnd - nameStart > limits.maxLabelNameBytes) return "label_name_too_long";
-  if (valueEnd - valueStart > limits.maxLabelValueBytes) return "label_value_too_long";
-  // Two series that differ only in invalid bytes would become one downstream.
-  const isText = isUtf8Range(bytes, nameStart, nameEnd) && isUtf8Range(bytes, valueStart, valueEnd);
+/** Whether all labels, and what is between them, is ASCII: nearly always, and one call says it of all of them. */
+function isAsciiThroughout(labels: LabelSpans): boolean {
+  const { first, last } = extentOf(labels);
+  return isAscii(labels.bytes.subarray(first, last));
+}
+
+function checkLengths({ spans }: LabelSpans, at: number, limits: LabelLimits): RefusalReason | null {
+  const nameBytes = (spans[at + 1] ?? 0) - (spans[at] ?? 0);
+  const valueBytes = (spans[at + 3] ?? 0) - (spans[at + 2] ?? 0);
+  if (nameBytes === 0) return "empty_label_name";
+  if (nameBytes > limits.maxLabelNameBytes) return "label_name_too_long";
+  return valueBytes > limits.maxLabelValueBytes ? "label_value_too_long" : null;
+}
+
+/** Two series that differ only in invalid bytes would become one downstream. */
+function checkText({ bytes, spans }: LabelSpans, at: number): RefusalReason | null {
+  const isText =
+    isUtf8Range(bytes, spans[at] ?? 0, spans[at + 1] ?? 0) &&
+    isUtf8Range(bytes, spans[at + 2] ?? 0, spans[at + 3] ?? 0);
   return isText ? null : "invalid_utf8";
 }
 

@@ -1,34 +1,36 @@
 /** Label sets as text for a person, in the notation of PromQL. */
-import { type LabelSpans, SPAN_STRIDE } from "../hash/labelOrder.ts";
+import { extentOf, type LabelSpans, SPAN_STRIDE } from "../hash/labelOrder.ts";
 
 const METRIC_NAME = "__name__";
 /** UTF-8 takes no more than this for a character as JavaScript counts them. */
 const MAX_BYTES_PER_CHARACTER = 3;
 /** Between labels there may be much that is none. */
-const MAX_BYTES_AT_ONCE = 4096;
+export const MAX_BYTES_AT_ONCE = 4096;
 const PLAIN_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const PLAIN_METRIC = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 
 /** Names and values of a label set as strings, in their order; invalid UTF-8 becomes U+FFFD. */
-export function labelPairs({ bytes, spans, count }: LabelSpans): [string, string][] {
-  let first = bytes.length;
-  let last = 0;
-  for (let at = 0; at < count * SPAN_STRIDE; at++) {
-    const place = spans[at] ?? 0;
-    if (place < first) first = place;
-    if (place > last) last = place;
-  }
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  // One call for all labels costs a fraction of one for each. It says where each is when every character is one byte.
-  const whole = last - first <= MAX_BYTES_AT_ONCE ? buffer.toString("utf8", first, last) : "";
-  const isBytePerCharacter = whole.length === last - first;
-  const text = (start = 0, end = 0): string =>
-    isBytePerCharacter ? whole.slice(start - first, end - first) : buffer.toString("utf8", start, end);
+export function labelPairs(labels: LabelSpans): [string, string][] {
+  const { bytes, spans, count } = labels;
+  const { first, last } = extentOf(labels);
+  const text = textsWithin(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), first, last);
   const pairs: [string, string][] = [];
   for (let at = 0; at < count * SPAN_STRIDE; at += SPAN_STRIDE) {
     pairs.push([text(spans[at], spans[at + 1]), text(spans[at + 2], spans[at + 3])]);
   }
   return pairs;
+}
+
+/** Answers the text of ranges that lie between `first` and `last`. */
+export function textsWithin(
+  buffer: Buffer,
+  first: number,
+  last: number,
+): (start?: number, end?: number) => string {
+  // One call for all labels costs a fraction of one for each. It says where each is when every character is one byte.
+  const whole = last - first <= MAX_BYTES_AT_ONCE ? buffer.toString("utf8", first, last) : "";
+  if (whole.length !== last - first) return (start = 0, end = 0) => buffer.toString("utf8", start, end);
+  return (start = 0, end = 0) => whole.slice(start - first, end - first);
 }
 
 /** Writes a label set as `up{job="node"}`; names that need it are quoted, control characters escaped. */

@@ -48,7 +48,10 @@ export class Cursor {
   /** Reads the length of a length-delimited field and answers where the field ends. */
   readEnd(): number {
     const start = this.pos;
-    const end = this.#readPrefix("length") + this.pos;
+    const first = this.bytes[start] ?? 0x80;
+    // Nearly all are short: of one byte.
+    if (first < 0x80) this.pos = start + 1;
+    const end = (first < 0x80 ? first : this.#readPrefix("length")) + this.pos;
     if (end > this.bytes.length) {
       throw new WireError(
         "WIRE_TRUNCATED",

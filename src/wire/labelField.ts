@@ -29,7 +29,7 @@ function writeVarint(target: Uint8Array, at: number, value: number): number {
 
 /** Encodes one label as a field of a series, tag included: the name, and the value, which ends the field. */
 export function encodeLabelField(name: Uint8Array, value: Uint8Array): Uint8Array {
-  const content = 1 + varintBytes(name.length) + name.length + 1 + varintBytes(value.length) + value.length;
+  const content = contentBytes(name.length, value.length);
   const field = new Uint8Array(1 + varintBytes(content) + content);
   field[0] = LABELS;
   let pos = writeVarint(field, 1, content);
@@ -52,21 +52,20 @@ export interface WrittenLabel {
   readonly end: number;
 }
 
-const MOST_BYTES_PER_CHARACTER = 3; // of UTF-8, for a character as JavaScript counts them
-const MOST_VARINT_BYTES = 5;
+const encoder = new TextEncoder();
 
-/** No label field of these texts is longer. */
-export function mostLabelFieldBytes(name: string, value: string): number {
-  return 3 * (1 + MOST_VARINT_BYTES) + MOST_BYTES_PER_CHARACTER * (name.length + value.length);
+/** Length of the label field of these texts. */
+export function labelFieldBytes(name: string, value: string): number {
+  const content = contentBytes(utf8Bytes(name), utf8Bytes(value));
+  return 1 + varintBytes(content) + content;
 }
 
-/** encodeLabelField() of texts to a place that has mostLabelFieldBytes(). */
-export function writeLabelField(target: Buffer, at: number, name: string, value: string): WrittenLabel {
-  const nameBytes = Buffer.byteLength(name);
-  const valueBytes = Buffer.byteLength(value);
-  const content = 1 + varintBytes(nameBytes) + nameBytes + 1 + varintBytes(valueBytes) + valueBytes;
+/** encodeLabelField() of texts to a place that has labelFieldBytes(). */
+export function writeLabelField(target: Uint8Array, at: number, name: string, value: string): WrittenLabel {
+  const nameBytes = utf8Bytes(name);
+  const valueBytes = utf8Bytes(value);
   target[at] = LABELS;
-  const nameAt = writeVarint(target, at + 1, content);
+  const nameAt = writeVarint(target, at + 1, contentBytes(nameBytes, valueBytes));
   target[nameAt] = NAME;
   const nameStart = writeVarint(target, nameAt + 1, nameBytes);
   const nameEnd = writeText(target, nameStart, name);
@@ -75,12 +74,24 @@ export function writeLabelField(target: Buffer, at: number, name: string, value:
   return { nameStart, nameEnd, valueStart, end: writeText(target, valueStart, value) };
 }
 
+/** Length of a label's message whose name and value have these lengths. */
+function contentBytes(nameBytes: number, valueBytes: number): number {
+  return 1 + varintBytes(nameBytes) + nameBytes + 1 + varintBytes(valueBytes) + valueBytes;
+}
+
+// Nearly all labels are ASCII and short, and a call of the encoder for each would cost more than the loops below.
+
+/** Bytes of text as UTF-8. */
+function utf8Bytes(text: string): number {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return Buffer.byteLength(text);
+  return text.length;
+}
+
 /** Writes text as UTF-8 and answers where it ends. */
-function writeText(target: Buffer, at: number, text: string): number {
+function writeText(target: Uint8Array, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    // Nearly all labels are ASCII and short, and a call of the encoder for each would cost more than this loop.
-    if (code >= 0x80) return at + i + target.write(text.slice(i), at + i);
+    if (code >= 0x80) return at + i + encoder.encodeInto(text.slice(i), target.subarray(at + i)).written;
     target[at + i] = code;
   }
   return at + text.length;

@@ -10,7 +10,7 @@ import { type Label, RelabelRules } from "../../src/relabel/rules.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { Decider } from "../../src/route/decide.ts";
 import { checkAtDoor } from "../../src/route/door.ts";
-import { labelPairs } from "../../src/route/labelText.ts";
+import { LabelReader } from "../../src/route/labelReader.ts";
 import { compilePlacer } from "../../src/route/place.ts";
 import { replaceLabels, RewrittenLabels } from "../../src/route/rewrite.ts";
 import { TaskLabel } from "../../src/route/taskLabel.ts";
@@ -47,6 +47,7 @@ class Parts {
   readonly #rules: RelabelRules;
   readonly #place = compilePlacer(benchRoute(NO_RULES));
   readonly #taskLabel = new TaskLabel(TASK_LABEL);
+  readonly #reader = new LabelReader();
 
   constructor(rules: RelabelRuleList) {
     this.#withRules = new Decider(NO_RULES, [benchRoute(rules)], LABEL_LIMITS);
@@ -69,7 +70,7 @@ class Parts {
     const each = <T>(name: string, work: (scan: SeriesScan, index: number) => T): T[] =>
       watch.time(name, () => scans.map(work));
     each("checks at the door", (scan) => checkAtDoor(scan, LABEL_LIMITS));
-    const came = each("labels as text", (scan) => labelPairs(scan));
+    const came = each("labels as text", (scan) => this.#reader.read(scan));
     const now = each("ten rules", (_, index) => this.#labelsAfterRules(came[index] ?? []));
     const rewritten = each(
       "labels as bytes again",

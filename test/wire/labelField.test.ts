@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   encodeLabelField,
   encodeLabelSet,
-  mostLabelFieldBytes,
+  labelFieldBytes,
   seriesRequest,
   writeLabelField,
 } from "../../src/wire/labelField.ts";
@@ -34,7 +34,8 @@ describe("an encoded label", () => {
     fc.assert(
       fc.property(texts, texts, fc.nat(9), (name, value, at) => {
         const field = encodeLabelField(Buffer.from(name), Buffer.from(value));
-        const target = Buffer.alloc(at + mostLabelFieldBytes(name, value));
+        expect(labelFieldBytes(name, value)).toBe(field.length);
+        const target = Buffer.alloc(at + field.length);
         const { nameStart, nameEnd, valueStart, end } = writeLabelField(target, at, name, value);
         expect(target.subarray(at, end).equals(field)).toBe(true);
         expect(target.toString("utf8", nameStart, nameEnd)).toBe(name);
