@@ -94,13 +94,14 @@ ${configText(urls)}`;
 
   /** The sum of a metric over all its label sets that match, e.g. metric("samples_routed_total", 'upstream="vmagent-1"'). */
   async metric(name: string, labels = ""): Promise<number> {
+    const wanted = labels.split(/,(?=\w+=)/);
     const text = await (await fetch(`${this.origin}/metrics`)).text();
     const lines = text
       .split("\n")
       .filter((line) => new RegExp(`^stream_metrics_route_${name}[{ ]`).test(line));
     if (lines.length === 0) throw new Error(`no metric ${name}`);
     return lines
-      .filter((line) => line.includes(labels))
+      .filter((line) => wanted.every((label) => line.includes(label)))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
   }
 

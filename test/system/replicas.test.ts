@@ -165,7 +165,7 @@ describe("series with two replicas, one upstream in trouble", () => {
   });
 
   it("stay where they are while it is down, and are complete when their sender comes again", async () => {
-    rig = await start("key: task", "{breaker: {reset_after: 200ms}}");
+    rig = await start("key: task", "{on_outage: refuse, breaker: {reset_after: 200ms}}");
     const { port } = rig.receiver(1);
     await rig.receiver(1).stop();
     expect(await rig.send(BODY)).toMatchObject({ status: 503 });

@@ -308,7 +308,7 @@ describe("the ledger, of series that come to every end there is", () => {
   - name: ${name}
     final: true
     relabel_configs: [{source_labels: [job], regex: ${jobs}, action: keep}${more}]
-    delivery: {delivery_deadline: ${name === "away" ? "200ms" : "20s"}}
+    delivery: {on_outage: refuse, spool_after: 10s, delivery_deadline: ${name === "away" ? "200ms" : "20s"}}
     upstreams: [{name: ${name}-0, url: "${url}"${upstreamMore}}]`;
     const rig = await GatewayRig.start(
       4,
