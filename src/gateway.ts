@@ -4,7 +4,7 @@
  * A request's journey: IngestServer reads it, Router gives every series to its upstreams, a Sender per (route, upstream)
  * delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know no metrics.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
@@ -87,7 +87,7 @@ export class Gateway {
    */
   static async open(config: Config, log: Logger): Promise<Gateway> {
     const spools = config.routes.some(({ delivery }) => delivery.onOutage === "spool");
-    const tools = { files: diskFiles, now: Date.now, random: Math.random, log };
+    const tools = { files: diskFiles, now: Date.now, random: unguessable, log };
     const spool = spools ? await SpoolStore.open(config.spool, tools) : null;
     try {
       return new Gateway(config, log, spool);
@@ -479,6 +479,11 @@ function buildRouter(
     },
     { hashKey: randomBytes(ROUTER_KEY_BYTES), isDue },
   );
+}
+
+/** A random number from 0 up to 1 that nobody can tell from others that he has seen, unlike Math.random(). */
+function unguessable(): number {
+  return randomInt(2 ** 47) / 2 ** 47;
 }
 
 interface NamedOutcome {
