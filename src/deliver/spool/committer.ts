@@ -11,7 +11,7 @@ import type { Room } from "./room.ts";
 import { SEGMENT_BYTES } from "./segment.ts";
 import type { Segment } from "./segment.ts";
 import { formatBytes } from "./formatBytes.ts";
-import { describe } from "./upstreamFolder.ts";
+import { describe, isWithin } from "./upstreamFolder.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
 
 /** A stream, as far as commits know it. */
@@ -19,6 +19,8 @@ export interface CommitStream {
   /** The segment that has room for so many bytes; null if a new one is to be made. */
   segmentFor(bytes: number): Segment | null;
   newSegment(): Segment;
+  /** Nothing more is added to the last segment. */
+  sealLast(): Promise<void>;
   encode(segment: Segment, appends: readonly Append[]): Uint8Array[];
   /** The commit has nothing more to do with the segment, which got these appends, or none. */
   written(segment: Segment, appends: readonly Append[]): void;
@@ -51,7 +53,7 @@ export class Committer {
   #isClosed = false;
   /** Why the last commit failed; null if it did not. */
   #trouble: string | null = null;
-  #failsUntil = -Infinity;
+  #failedAt = 0;
 
   /**
    * @param name     of the upstream, for messages
@@ -90,7 +92,7 @@ export class Committer {
 
   #obstacle(bytes: number): AppendEnd | null {
     if (this.#isClosed) return { kind: "failed", cause: `${this.#name}: the spool is closed` };
-    if (this.#trouble !== null && this.#folder.tools.now() < this.#failsUntil) {
+    if (this.#trouble !== null && isWithin(RETRY_AFTER_MS, this.#failedAt, this.#folder.tools.now())) {
       return { kind: "failed", cause: this.#trouble };
     }
     const full = this.#rooms.find(({ room }) => room.excess(bytes) > 0);
@@ -112,9 +114,7 @@ export class Committer {
   #takeGroups(): readonly Group[] {
     const groups: Group[] = [];
     for (const [stream, waiting] of this.#waiting) {
-      let bytes = 0;
-      const next = waiting.findIndex((append) => (bytes += append.bytes) > SEGMENT_BYTES);
-      const appends = waiting.splice(0, next === -1 ? waiting.length : Math.max(1, next));
+      const appends = waiting.splice(0, countThatFit(waiting));
       if (waiting.length === 0) this.#waiting.delete(stream);
       groups.push({ stream, appends });
     }
@@ -173,6 +173,7 @@ export class Committer {
     if (current !== null && (await this.#tryWrite(group, current)) === null) {
       return { kind: "written", group, segment: current, isNew: false };
     }
+    if (current === null) await stream.sealLast();
     const attempts = current === null ? 2 : 1;
     let cause: unknown;
     for (let attempt = 0; attempt < attempts; attempt++) {
@@ -218,10 +219,22 @@ export class Committer {
     const next = "what needs it is refused; tried again at most once a second";
     if (this.#trouble === null) log.error(`${failed.cause}; ${next}`);
     this.#trouble = failed.cause;
-    this.#failsUntil = now() + RETRY_AFTER_MS;
+    this.#failedAt = now();
   }
 }
 
 function bytesOf(appends: readonly Append[]): number {
   return appends.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** How many of them make a segment that is not too large: at least one. */
+function countThatFit(appends: readonly Append[]): number {
+  let count = 0;
+  let bytes = 0;
+  for (const append of appends) {
+    bytes += append.bytes;
+    if (count > 0 && bytes > SEGMENT_BYTES) break;
+    count += 1;
+  }
+  return count;
 }

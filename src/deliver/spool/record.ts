@@ -1,6 +1,6 @@
 /**
  * A record: one parcel in a segment, with all that is known of it. Little endian, no padding; a segment is records one after
- * another and nothing else.
+ * another and nothing else. One that is full ends with a record of another kind, its summary.
  *
  * ```
  *   0  4  magic "SpoR"
@@ -11,7 +11,7 @@
  *  24  4  crc32c of the payload
  *  28  1  version of this layout: 1
  *  29  1  message: 1 is remote write 1.0
- *  30  1  codec of the payload: 1 is snappy elements without a length in front
+ *  30  1  codec of the payload: 1 is snappy elements without a length in front; 2 is a summary, see summary.ts
  *  31  1  0
  *  32  4  replica
  *  36  4  series           40  4  samples
@@ -57,7 +57,8 @@ const NAMES = 88;
 
 const LAYOUT_1 = 1;
 const REMOTE_WRITE_1 = 1;
-const SNAPPY_ELEMENTS = 1;
+export const SNAPPY_ELEMENTS = 1;
+export const SUMMARY = 2;
 const NO_TENANT = 0xffff_ffff;
 
 export const MIN_HEADER_BYTES = NAMES;
@@ -82,7 +83,10 @@ export interface RecordFacts {
   readonly appendedAt: number;
 }
 
+export type Codec = typeof SNAPPY_ELEMENTS | typeof SUMMARY;
+
 export interface RecordHeader extends RecordFacts {
+  readonly codec: Codec;
   readonly headerBytes: number;
   readonly payloadBytes: number;
   readonly payloadSum: number;
@@ -131,7 +135,13 @@ export function headerBytes(owner: Buffer): number {
  * @param start of all records of the segment, see recordStart()
  * @param owner see encodeOwner()
  */
-export function encodeHeader(start: Buffer, owner: Buffer, facts: RecordFacts, payload: Uint8Array): Buffer {
+export function encodeHeader(
+  start: Buffer,
+  owner: Buffer,
+  facts: RecordFacts,
+  payload: Uint8Array,
+  codec: Codec = SNAPPY_ELEMENTS,
+): Buffer {
   const header = Buffer.alloc(headerBytes(owner));
   start.copy(header);
   header.writeUInt32LE(header.length, HEADER_LENGTH);
@@ -139,7 +149,7 @@ export function encodeHeader(start: Buffer, owner: Buffer, facts: RecordFacts, p
   header.writeUInt32LE(crc32c(payload), PAYLOAD_SUM);
   header[VERSION] = LAYOUT_1;
   header[MESSAGE] = REMOTE_WRITE_1;
-  header[CODEC] = SNAPPY_ELEMENTS;
+  header[CODEC] = codec;
   header.writeUInt32LE(facts.replica, REPLICA);
   header.writeUInt32LE(facts.series, SERIES);
   header.writeUInt32LE(facts.items.samples, SAMPLES);
@@ -171,10 +181,11 @@ export function headerBytesOf(bytes: Buffer, start: Buffer): number | null {
  */
 export function decodeHeader(header: Buffer): RecordHeader | null {
   if (sumOfHeader(header) !== header.readUInt32LE(HEADER_SUM)) return null;
-  const isKnown =
-    header[VERSION] === LAYOUT_1 && header[MESSAGE] === REMOTE_WRITE_1 && header[CODEC] === SNAPPY_ELEMENTS;
-  if (!isKnown) return null;
+  const codec = header[CODEC];
+  if (header[VERSION] !== LAYOUT_1 || header[MESSAGE] !== REMOTE_WRITE_1) return null;
+  if (codec !== SNAPPY_ELEMENTS && codec !== SUMMARY) return null;
   return {
+    codec,
     headerBytes: header.length,
     payloadBytes: header.readUInt32LE(PAYLOAD_LENGTH),
     payloadSum: header.readUInt32LE(PAYLOAD_SUM),

@@ -25,7 +25,9 @@ const SEARCH_BYTES = 64 * 1024;
 
 export class RecordReader {
   readonly #options: ReaderOptions;
-  #window = Buffer.alloc(0);
+  /** What the window is in; used again if it is large enough. */
+  #buffer = Buffer.alloc(0);
+  #window = this.#buffer;
   #windowAt = 0;
 
   constructor(options: ReaderOptions) {
@@ -102,9 +104,11 @@ export class RecordReader {
 
   async #moveWindow(at: number, wanted: number): Promise<void> {
     const { windowBytes, end, read } = this.#options;
-    const target = Buffer.allocUnsafeSlow(Math.min(Math.max(windowBytes, wanted), end - at));
-    const filled = await read(target, at);
-    this.#window = target.subarray(0, filled);
+    const size = Math.min(Math.max(windowBytes, wanted), end - at);
+    if (this.#buffer.length < size) this.#buffer = Buffer.allocUnsafeSlow(size);
+    this.#window = this.#buffer.subarray(0, 0);
+    const filled = await read(this.#buffer.subarray(0, size), at);
+    this.#window = this.#buffer.subarray(0, filled);
     this.#windowAt = at;
   }
 }

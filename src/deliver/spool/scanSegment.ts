@@ -1,17 +1,18 @@
 /**
- * Finds the records of a segment of an earlier process, by their headers: payloads are not read.
+ * Finds the records of a segment of an earlier process, by its summary or by their headers: payloads are not read.
  *
  * Behind damage it goes on with the next intact header. A record that ends too early at the end of the file was being written
  * when the process ended: it was not acknowledged, and is cut off.
  */
 import { join } from "node:path";
 import type { SpoolFile } from "./files.ts";
-import { decodeOwner } from "./record.ts";
+import { decodeOwner, SUMMARY } from "./record.ts";
 import type { Owner } from "./record.ts";
 import { RecordReader } from "./recordReader.ts";
 import { Segment } from "./segment.ts";
 import { formatSegmentName, streamKey } from "./segmentName.ts";
 import type { SegmentName } from "./segmentName.ts";
+import { decodeSummary, SUMMARY_PLACE_BYTES } from "./summary.ts";
 import type { SpoolTools } from "./tools.ts";
 import { describe } from "./upstreamFolder.ts";
 
@@ -91,10 +92,13 @@ class Scan {
     let at = Math.min(releasedTo, segment.size);
     segment.readTo = at;
     segment.release(0, at);
+    if (at === 0 && (await this.#takeSummary())) at = segment.size;
     while (at < segment.size) {
       const header = await this.#reader.headerAt(at);
       if (header === null) {
         at = await this.#pass(at);
+      } else if (header.codec === SUMMARY) {
+        segment.size = at;
       } else {
         const { replica, items, appendedAt, headerBytes, payloadBytes } = header;
         if (segment.unread.records === 0) segment.firstAt = appendedAt;
@@ -104,6 +108,22 @@ class Scan {
     }
     const [owner, tornBytes, damagedBytes] = [this.#owner, this.#tornBytes, this.#damagedBytes];
     return { segment, owner, tornBytes, damagedBytes };
+  }
+
+  /** Takes the counts from the summary, if there is one: then records are not looked at. */
+  async #takeSummary(): Promise<boolean> {
+    const segment = this.#segment;
+    const place = Buffer.alloc(SUMMARY_PLACE_BYTES);
+    this.#read(place, Math.max(0, segment.size - place.length));
+    const at = place.readUInt32LE();
+    const header = at < segment.size ? await this.#reader.headerAt(at) : null;
+    if (header === null || at + header.headerBytes + header.payloadBytes !== segment.size) return false;
+    const summary = decodeSummary(header, await this.#reader.payloadOf(at, header));
+    if (summary === null) return false;
+    segment.firstAt = summary.firstAt;
+    for (const count of summary.replicas) segment.unread.add(count);
+    segment.size = at;
+    return true;
   }
 
   /** What is no record: the end is cut off if it is an unfinished one, anything else is damage. @returns where to go on */

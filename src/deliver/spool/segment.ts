@@ -14,6 +14,8 @@ export class Segment {
   firstAt: number;
   /** Synced records that were not given out, nor passed as damaged. */
   readonly unread = new Tally();
+  /** All records that this process has written to it. */
+  readonly written = new Tally();
   /** Bytes that are synced and acknowledged; what the file has behind them does not count. */
   size = 0;
   /** Records before it were given out, or are damaged. */

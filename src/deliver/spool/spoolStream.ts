@@ -15,6 +15,7 @@ import { encodeHeader, headerBytes } from "./record.ts";
 import { SEGMENT_BYTES } from "./segment.ts";
 import type { Segment } from "./segment.ts";
 import { StreamReader } from "./streamReader.ts";
+import { encodeSummary } from "./summary.ts";
 import { Ticket } from "./ticket.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
 
@@ -124,6 +125,17 @@ export class SpoolStream implements CommitStream {
     return last !== undefined && !last.isSealed && last.size + bytes <= SEGMENT_BYTES ? last : null;
   }
 
+  async sealLast(): Promise<void> {
+    const last = this.#backlog.segments.at(-1);
+    if (last === undefined || last.isSealed) return;
+    last.isSealed = true;
+    const summary = { firstAt: last.firstAt, replicas: last.written.replicas };
+    await this.#tools.folder.writeHint(
+      last,
+      encodeSummary(last.recordStart, this.#tools.owner, last.size, summary),
+    );
+  }
+
   newSegment(): Segment {
     const previous = this.#backlog.segments.at(-1)?.name.sequence ?? 0;
     return this.#tools.folder.newSegment(this.#tools.key, previous);
@@ -169,6 +181,7 @@ export class SpoolStream implements CommitStream {
     });
     for (const ticket of tickets) {
       this.#tools.holdings.add(ticket);
+      segment.written.add(ticket);
       if (!held) segment.unread.add(ticket);
     }
     if (!held) return [];

@@ -24,6 +24,7 @@ export class UpstreamFolder {
   segments: () => Iterable<Segment> = () => [];
   #lastSequence = 0;
   #isMade = false;
+  #isClosed = false;
   #chores: Promise<void> = Promise.resolve();
   #positionsAt = -Infinity;
 
@@ -72,6 +73,21 @@ export class UpstreamFolder {
     }
   }
 
+  /** Writes behind what the segment has, without a sync. Nothing depends on it: it may fail, or the file may be gone. */
+  async writeHint(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
+    try {
+      const file = await this.tools.files.open(this.pathOf(segment), "write");
+      try {
+        await file.write(parts, segment.size);
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (!isMissing(error))
+        this.tools.log.warn(`${this.pathOf(segment)}: without a summary: ${describe(error)}`);
+    }
+  }
+
   /** Takes away what was written behind what the segment has, as far as the disk lets us. */
   async cutBack(segment: Segment): Promise<void> {
     const path = this.pathOf(segment);
@@ -108,7 +124,7 @@ export class UpstreamFolder {
 
   /** Notes the positions, unless that was done within the last second. */
   notePositions(): void {
-    if (this.tools.now() - this.#positionsAt >= POSITIONS_EVERY_MS) this.writePositions();
+    if (!isWithin(POSITIONS_EVERY_MS, this.#positionsAt, this.tools.now())) this.writePositions();
   }
 
   writePositions(): void {
@@ -123,12 +139,19 @@ export class UpstreamFolder {
     });
   }
 
+  /** Finishes what was begun. Later the folder may be another process's, and is not touched any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#chores;
+  }
+
   /** Returns when everything that was begun is done. */
   settled(): Promise<void> {
     return this.#chores;
   }
 
   #doLater(failure: string, chore: () => Promise<void>): void {
+    if (this.#isClosed) return;
     this.#chores = this.#chores.then(chore).catch((error: unknown) => {
       this.tools.log.error(`${failure}: ${describe(error)}`);
     });
@@ -170,6 +193,11 @@ export class UpstreamFolder {
       if (!isMissing(error)) throw error;
     }
   }
+}
+
+/** Whether less time has passed; not if the clock was set back. */
+export function isWithin(ms: number, from: number, now: number): boolean {
+  return now >= from && now - from < ms;
 }
 
 /** Whether a file or folder is not there. */

@@ -114,7 +114,7 @@ export class UpstreamSpool {
   async close(): Promise<void> {
     await this.#committer.close();
     if (this.#streams.size > 0) this.#folder.writePositions();
-    await this.#folder.settled();
+    await this.#folder.close();
   }
 
   *#segments(): Iterable<Segment> {

@@ -96,6 +96,57 @@ describe("spool, files that were damaged while no process ran", () => {
   });
 });
 
+describe("spool, full segments of an earlier process", () => {
+  /** The first of two segments has parcels 1 to 4, and is full. */
+  async function fullSegment() {
+    const disk = new ForgetfulDisk(randomFrom(1));
+    const { lane } = await SpoolRig.open(disk.start(), {}, () => 5000);
+    for (const number of [1, 2, 3, 4, 5]) await append(lane, [numbered(number, 4_000_000, number % 2)]);
+    const [path = ""] = disk.paths.filter((name) => name.includes("-000000000001-"));
+    return { disk, lane, path };
+  }
+
+  it("tells how much is in them without looking at the records", async () => {
+    const { disk, path } = await fullSegment();
+    disk.bytesOf(path).fill(0, HEADER_BYTES + 4_000_000, HEADER_BYTES + 4_000_010);
+    const { lane, spool, told } = await SpoolRig.open(disk.start());
+    expect(spool.foundAtStart).toMatchObject({
+      replicas: [
+        { replica: 1, records: 3, items: { samples: 1 + 3 + 5 } },
+        { replica: 0, records: 2, items: { samples: 2 + 4 } },
+      ],
+      damagedBytes: 0,
+    });
+    expect(spool.oldestAt).toBe(5000);
+    expect(await numbersIn(lane)).toEqual([1, 3, 4, 5]);
+    expect(told.drops).toEqual([{ reason: "spool_damaged", replica: 0, records: 1, samples: 2 }]);
+    expect(spool.items.samples).toBe(1 + 3 + 4 + 5);
+  });
+
+  it.each([
+    { name: "is damaged", change: (bytes: Buffer) => bytes.fill(0, bytes.length - 30, bytes.length - 20) },
+    { name: "was not finished", change: (bytes: Buffer) => bytes.subarray(0, bytes.length - 30) },
+    { name: "has lost its place", change: (bytes: Buffer) => bytes.fill(255, bytes.length - 4) },
+  ])("looks at the records when the summary $name", async ({ change }) => {
+    const { disk, path } = await fullSegment();
+    disk.put(path, change(disk.bytesOf(path)));
+    const { lane, spool, told } = await SpoolRig.open(disk.start());
+    expect([spool.records, spool.items.samples]).toEqual([5, 15]);
+    expect(await numbersIn(lane)).toEqual([1, 2, 3, 4, 5]);
+    expect(told.drops).toEqual([]);
+  });
+
+  it("looks at the records of one that was released in part", async () => {
+    const { disk, lane } = await fullSegment();
+    const [one] = await readAll(lane);
+    if (one !== undefined) lane.release([one.ticket]);
+    await expect.poll(() => disk.textOf("positions")).not.toBe("");
+    const next = await SpoolRig.open(disk.start());
+    expect([next.spool.records, next.spool.items.samples]).toEqual([4, 14]);
+    expect(await numbersIn(next.lane)).toEqual([2, 3, 4, 5]);
+  });
+});
+
 describe("spool, files that are damaged while the process runs", () => {
   it("counts records whose headers are damaged as well, since it knows what it wrote", async () => {
     const disk = new ForgetfulDisk(randomFrom(1));

@@ -7,6 +7,7 @@ import {
   encodeOwner,
   headerBytesOf,
   recordStart,
+  SNAPPY_ELEMENTS,
 } from "../../../src/deliver/spool/record.ts";
 
 const count = fc.nat({ max: 0xffff_ffff });
@@ -38,7 +39,12 @@ describe("record", () => {
           payloadSum,
           ...decoded
         } = decodeHeader(header) ?? { owner: Buffer.alloc(16) };
-        expect(decoded).toEqual({ ...known, headerBytes: header.length, payloadBytes: payload.length });
+        expect(decoded).toEqual({
+          ...known,
+          codec: SNAPPY_ELEMENTS,
+          headerBytes: header.length,
+          payloadBytes: payload.length,
+        });
         expect(payloadSum).toEqual(expect.any(Number));
         expect(decodeOwner(ownerBytes)).toEqual(owner);
       }),
