@@ -101,13 +101,18 @@ export function numberOf({ parcel }: SpoolParcel): number {
   return Number(/^#(\d+);/.exec(Buffer.from(parcel.elements).toString("latin1"))?.[1]);
 }
 
+/** @param onEnd called when the append ends, before the caller goes on */
 export function append(
   stream: SpoolStream,
   parcels: readonly SpoolParcel[],
   held = false,
+  onEnd: (end: AppendEnd) => void = () => undefined,
 ): Promise<AppendEnd> {
   return new Promise((resolve) => {
-    stream.append(parcels, held, resolve);
+    stream.append(parcels, held, (end) => {
+      onEnd(end);
+      resolve(end);
+    });
   });
 }
 
