@@ -64,7 +64,7 @@ export class UpstreamFolder {
 
   /** Writes and syncs behind what the segment has. Its file is made when it has nothing. */
   async write(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
-    const file = await this.tools.files.open(this.pathOf(segment), segment.size === 0 ? "create" : "write");
+    const file = await this.#openToWrite(segment);
     try {
       await file.write(parts, segment.size);
       await file.sync();
@@ -83,8 +83,8 @@ export class UpstreamFolder {
         await file.close();
       }
     } catch (error) {
-      if (!isMissing(error))
-        this.tools.log.warn(`${this.pathOf(segment)}: without a summary: ${describe(error)}`);
+      if (isMissing(error)) return;
+      this.tools.log.warn(`${this.pathOf(segment)}: has no summary: ${describe(error)}`);
     }
   }
 
@@ -148,6 +148,15 @@ export class UpstreamFolder {
   /** Returns when everything that was begun is done. */
   settled(): Promise<void> {
     return this.#chores;
+  }
+
+  async #openToWrite(segment: Segment): Promise<SpoolFile> {
+    try {
+      return await this.tools.files.open(this.pathOf(segment), segment.size === 0 ? "create" : "write");
+    } catch (error) {
+      if (isMissing(error)) this.#isMade = false; // somebody removed it: it is made again for the next commit
+      throw error;
+    }
   }
 
   #doLater(failure: string, chore: () => Promise<void>): void {

@@ -69,6 +69,19 @@ describe("spool on a real disk", () => {
     expect(readdirSync(join(folder, "tenants/0/aggregation/vmagent-0"))).toEqual([]);
   });
 
+  it("makes its folder again when somebody removed it, and counts what was lost", async () => {
+    const path = join(folder, "removed");
+    let now = 0;
+    const { lane, spool, store, told } = await SpoolRig.open(diskFiles, { path }, () => now);
+    await append(lane, [numbered(1), numbered(2)]);
+    rmSync(join(path, "0/aggregation"), { recursive: true });
+    expect((await append(lane, [numbered(3)])).kind).toBe("failed");
+    now += 1000;
+    expect((await append(lane, [numbered(4)])).kind).toBe("synced");
+    expect([await numbersIn(lane), told.samples("spool_damaged"), spool.items.samples]).toEqual([[4], 3, 4]);
+    await store.close();
+  });
+
   it("says what is wrong with a folder that cannot be used", async () => {
     const path = join(folder, "file");
     closeSync(openSync(path, "w"));
