@@ -10,7 +10,7 @@ import type { Segment } from "./segment.ts";
 import { parseSegmentName } from "./segmentName.ts";
 import type { SegmentName } from "./segmentName.ts";
 import type { SpoolTools } from "./tools.ts";
-import { isMissing } from "./upstreamFolder.ts";
+import { hasCode } from "./upstreamFolder.ts";
 
 /** What was in an upstream's folder at the start. */
 export interface FoundAtStart {
@@ -105,7 +105,7 @@ async function readPositions(tools: SpoolTools, path: string): Promise<ReadonlyM
       await file.close();
     }
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
     return new Map();
   }
 }

@@ -30,8 +30,8 @@ export class Segment {
   readonly knownDamage = new Set<number>();
   /** It had to make room: its file is removed, whatever of it is still in somebody's hands. */
   isGone = false;
-  /** Attempts to read it that failed since the last that did not. */
-  readFailures = 0;
+  /** Since when the disk has failed to read it; null if it has not. */
+  unreadableSince: number | null = null;
   #releasedTo = 0;
   /** Released ranges behind that, by their starts. */
   readonly #releasedBeyond = new Map<number, number>();

@@ -89,8 +89,8 @@ export class SpoolStream implements CommitStream {
    *
    * @returns those that were read; none if nothing is unread, or all of it was damaged. Their elements have the free bytes
    *   in front that a parcel has.
-   * @throws {SpoolError} SPOOL_UNREADABLE when the disk fails: the same records are tried again by the next call; what fails
-   *   several times is dropped as damaged
+   * @throws {SpoolError} SPOOL_UNREADABLE when the disk fails: the same records are tried again by the next call. What fails
+   *   for a minute is dropped as damaged.
    */
   async next(limits: ReadLimits): Promise<readonly SpooledParcel[]> {
     invariant(!this.#isReading, "a stream is read twice at a time");

@@ -8,14 +8,14 @@ import type { RecordHeader } from "./record.ts";
 import { RecordReader } from "./recordReader.ts";
 import type { Segment } from "./segment.ts";
 import { Ticket } from "./ticket.ts";
-import { describe, isMissing } from "./upstreamFolder.ts";
+import { describe, hasCode } from "./upstreamFolder.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
 
 /** A batch of usual parcels is read with one call or two. */
 const WINDOW_BYTES = 256 * 1024;
 
-/** What a segment has left is given up after so many failures in a row. */
-const MAX_READ_FAILURES = 3;
+/** What a segment has left is given up when the disk has failed to read it for so long. */
+const GIVE_UP_AFTER_MS = 60_000;
 
 export class StreamReader {
   readonly #folder: UpstreamFolder;
@@ -44,19 +44,27 @@ export class StreamReader {
   async #read(segment: Segment, batch: ReadBatch): Promise<boolean> {
     try {
       const takesMore = await this.#readFile(segment, batch);
-      segment.readFailures = 0;
+      segment.unreadableSince = null;
       return takesMore;
     } catch (error) {
       if (segment.isGone) return true;
-      segment.readFailures += 1;
       const what = `${this.#folder.pathOf(segment)}: ${describe(error)}`;
-      if (isMissing(error) || segment.readFailures >= MAX_READ_FAILURES) {
+      if (this.#isHopeless(segment, error)) {
         this.#backlog.giveUpOn(segment, what);
         return true;
       }
       if (batch.parcels.length > 0) return false;
       throw new SpoolError("SPOOL_UNREADABLE", `${what}; the next call tries again`, error);
     }
+  }
+
+  /** Whether the file is gone, or its place on the disk is bad. All else can pass, as a lack of file descriptors. */
+  #isHopeless(segment: Segment, error: unknown): boolean {
+    if (hasCode(error, "ENOENT")) return true;
+    if (!hasCode(error, "EIO")) return false;
+    const now = this.#folder.tools.now();
+    segment.unreadableSince ??= now;
+    return now - segment.unreadableSince >= GIVE_UP_AFTER_MS;
   }
 
   async #readFile(segment: Segment, batch: ReadBatch): Promise<boolean> {

@@ -27,6 +27,8 @@ export class UpstreamFolder {
   #isClosed = false;
   #chores: Promise<void> = Promise.resolve();
   #positionsAt = -Infinity;
+  /** Writing them failed the last time: it is logged once. */
+  #hasPositionTrouble = false;
 
   constructor(path: string, tools: SpoolTools, room: Room) {
     this.path = path;
@@ -83,7 +85,7 @@ export class UpstreamFolder {
         await file.close();
       }
     } catch (error) {
-      if (isMissing(error)) return;
+      if (hasCode(error, "ENOENT")) return;
       this.tools.log.warn(`${this.pathOf(segment)}: has no summary: ${describe(error)}`);
     }
   }
@@ -116,9 +118,14 @@ export class UpstreamFolder {
   discard(segment: Segment): void {
     const path = this.pathOf(segment);
     this.room.give(segment.size);
-    this.#doLater(`${path} could not be removed, its records may be sent again after a restart`, async () => {
-      if (segment.isDamaged) await this.#renameIfThere(path, path + DAMAGED_SUFFIX);
-      else await this.#removeIfThere(path);
+    this.#doLater(async () => {
+      try {
+        if (segment.isDamaged) await this.#renameIfThere(path, path + DAMAGED_SUFFIX);
+        else await this.#removeIfThere(path);
+      } catch (error) {
+        const what = `${path}: cannot be removed, its records may be sent again after a restart`;
+        this.tools.log.error(`${what}: ${describe(error)}`);
+      }
     });
   }
 
@@ -129,13 +136,15 @@ export class UpstreamFolder {
 
   writePositions(): void {
     this.#positionsAt = this.tools.now();
-    const path = join(this.path, POSITIONS_FILE);
-    this.#doLater(`${path} could not be written, more may be sent again after a restart`, async () => {
-      const positions = [...this.segments()]
-        .filter(({ releasedTo }) => releasedTo > 0)
-        .map(({ fileName, releasedTo }) => ({ fileName, releasedTo }));
-      if (positions.length === 0) await this.#removeIfThere(path);
-      else await this.#replace(path, formatPositions(positions));
+    this.#doLater(async () => {
+      try {
+        await this.#replacePositions();
+        this.#hasPositionTrouble = false;
+      } catch (error) {
+        const what = `${this.path}: positions cannot be written, more may be sent again after a restart`;
+        if (!this.#hasPositionTrouble) this.tools.log.error(`${what}: ${describe(error)}`);
+        this.#hasPositionTrouble = true;
+      }
     });
   }
 
@@ -154,24 +163,30 @@ export class UpstreamFolder {
     try {
       return await this.tools.files.open(this.pathOf(segment), segment.size === 0 ? "create" : "write");
     } catch (error) {
-      if (isMissing(error)) this.#isMade = false; // somebody removed it: it is made again for the next commit
+      if (hasCode(error, "ENOENT")) this.#isMade = false; // somebody removed it: it is made again for the next commit
       throw error;
     }
   }
 
-  #doLater(failure: string, chore: () => Promise<void>): void {
-    if (this.#isClosed) return;
-    this.#chores = this.#chores.then(chore).catch((error: unknown) => {
-      this.tools.log.error(`${failure}: ${describe(error)}`);
-    });
+  /** @param chore does not fail */
+  #doLater(chore: () => Promise<void>): void {
+    if (!this.#isClosed) this.#chores = this.#chores.then(chore);
   }
 
-  async #replace(path: string, bytes: Buffer): Promise<void> {
+  async #replacePositions(): Promise<void> {
+    const positions = [...this.segments()]
+      .filter(({ releasedTo }) => releasedTo > 0)
+      .map(({ fileName, releasedTo }) => ({ fileName, releasedTo }));
+    const path = join(this.path, POSITIONS_FILE);
     const fresh = `${path}.new`;
     await this.#removeIfThere(fresh);
+    if (positions.length === 0) {
+      await this.#removeIfThere(path);
+      return;
+    }
     const file = await this.tools.files.open(fresh, "create");
     try {
-      await file.write([bytes], 0);
+      await file.write([formatPositions(positions)], 0);
     } finally {
       await file.close();
     }
@@ -191,7 +206,7 @@ export class UpstreamFolder {
     try {
       await this.tools.files.remove(path);
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     }
   }
 
@@ -199,7 +214,7 @@ export class UpstreamFolder {
     try {
       await this.tools.files.rename(from, to);
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     }
   }
 }
@@ -209,9 +224,9 @@ export function isWithin(ms: number, from: number, now: number): boolean {
   return now >= from && now - from < ms;
 }
 
-/** Whether a file or folder is not there. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+/** Whether a call failed for this reason: ENOENT, for a file or folder that is not there, EIO, ... */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }
 
 /** What a failed call says. */

@@ -143,15 +143,15 @@ export class ForgetfulDisk {
     return inode;
   }
 
-  /** Of what was not synced, any part may have been written: the bytes of one place are old, new or, beyond the old size, 0. */
+  /** Of what was not synced, any part may be there: of the size, and of the bytes, which are 0 where they are not. */
   #forget(inode: Inode): void {
     const { bytes, synced } = inode;
-    const chance = this.#random();
-    const size =
-      chance < 0.3 ? synced.length : chance < 0.6 ? bytes.length : Math.floor(bytes.length * this.#random());
-    const kept = Buffer.alloc(bytes.length < synced.length ? synced.length : Math.max(size, synced.length));
+    const sizes = [synced.length, bytes.length, Math.floor(bytes.length * this.#random())];
+    const size = sizes[Math.floor(sizes.length * this.#random())] ?? 0;
+    // What is synced stays, unless it was cut off meanwhile.
+    const kept = Buffer.alloc(Math.max(size, Math.min(synced.length, bytes.length)));
+    if (this.#random() < 0.7) bytes.copy(kept);
     synced.copy(kept);
-    if (this.#random() < 0.7) bytes.copy(kept, synced.length, synced.length, kept.length);
     inode.bytes = kept;
     inode.synced = Buffer.from(kept);
     inode.hasFailed = false;

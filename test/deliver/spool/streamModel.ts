@@ -9,6 +9,8 @@ type State = "under_way" | "must" | "may" | "out" | "done" | "never";
 interface Entry {
   readonly number: number;
   state: State;
+  /** It was acknowledged. One that was not may be found after a kill, and not be there after a power cut. */
+  isPromised: boolean;
 }
 
 export class StreamModel {
@@ -16,7 +18,9 @@ export class StreamModel {
   #entries: Entry[] = [];
 
   appended(numbers: readonly number[]): void {
-    this.#entries.push(...numbers.map((number) => ({ number, state: "under_way" as const })));
+    this.#entries.push(
+      ...numbers.map((number) => ({ number, state: "under_way" as const, isPromised: false })),
+    );
   }
 
   ended(numbers: readonly number[], kind: "synced" | "full" | "failed", held: boolean): void {
@@ -52,8 +56,10 @@ export class StreamModel {
   }
 
   crashed(): void {
-    for (const entry of this.#entries)
-      entry.state = entry.state === "out" || entry.state === "must" ? "must" : "may";
+    for (const entry of this.#entries) {
+      const isWanted = entry.state === "out" || entry.state === "must";
+      entry.state = isWanted && entry.isPromised ? "must" : "may";
+    }
   }
 
   count(...states: readonly State[]): number {
