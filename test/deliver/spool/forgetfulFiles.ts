@@ -125,6 +125,12 @@ export class ForgetfulDisk {
     return folder;
   }
 
+  /** In the order of nobody, as folders are listed. */
+  shuffled<Item>(items: readonly Item[]): Item[] {
+    const keyed = items.map((item) => ({ item, key: this.#random() }));
+    return keyed.toSorted((left, right) => left.key - right.key).map(({ item }) => item);
+  }
+
   foldersIn(path: string): string[] {
     return [...this.#folders.keys()]
       .filter((other) => dirname(other) === path)
@@ -188,7 +194,7 @@ class Process implements SpoolFiles {
         kind: "file" as const,
       }));
       const folders = this.#disk.foldersIn(folder).map((name) => ({ name, kind: "folder" as const }));
-      return [...files, ...folders];
+      return this.#disk.shuffled([...files, ...folders]);
     });
   }
 

@@ -24,15 +24,16 @@ export class StreamModel {
   }
 
   ended(numbers: readonly number[], kind: "synced" | "full" | "failed", held: boolean): void {
-    for (const number of numbers)
-      this.#entry(number).state = kind !== "synced" ? "never" : held ? "out" : "must";
+    for (const entry of numbers.map((number) => this.#entry(number))) {
+      entry.state = kind !== "synced" ? "never" : held ? "out" : "must";
+      entry.isPromised = kind === "synced";
+    }
   }
 
   /** @throws when it is not what may come now */
   gaveOut(number: number): void {
     const index = this.#entries.findIndex((entry) => entry.number === number && isReadable(entry));
-    if (index === -1)
-      throw new Error(`${number} is given out, which is ${this.#find(number)?.state ?? "unknown"}`);
+    if (index === -1) throw new Error(`${number} comes, which is ${this.#find(number)?.state ?? "unknown"}`);
     for (const before of this.#entries.slice(0, index)) {
       if (before.state === "must") throw new Error(`${number} is given out before ${before.number}`);
       if (before.state === "may") before.state = "done";
