@@ -19,6 +19,10 @@ COPY --from=build /build/dist dist
 COPY package.json LICENSE ./
 COPY config config
 
+# The default of spool.path, so that the image starts without a volume; what it holds then goes with the container. All else
+# belongs to root, and the gateway writes nowhere else.
+RUN install -d -m 700 -o 65532 -g 65532 data/spool
+
 # By number, since Kubernetes cannot tell whether a name is root (runAsNonRoot).
 USER 65532:65532
 EXPOSE 8080

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/config/load.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
 import { copiesOf, execForm, lastOf, readStages, REPOSITORY, textsOf } from "./dockerfile.ts";
 
 const stages = readStages();
@@ -11,6 +14,16 @@ const manifest = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8
   readonly engines: { readonly node: string };
   readonly bin: Readonly<Record<string, string>>;
 };
+
+/** Relative to the folder that the gateway runs in. */
+function defaultSpoolPath(): string {
+  const { config } = parseConfig(
+    "routes: [{name: r, upstreams: [{name: u, url: http://u/}]}]",
+    "least.yaml",
+    { legacyHash: "jump", checkRule: faultOf, checkPlacement: placementFault },
+  );
+  return normalize(config?.spool.path ?? "");
+}
 
 describe("Dockerfile", () => {
   it("builds in one stage and ships another, both on the slim image of our Node version", () => {
@@ -26,7 +39,13 @@ describe("Dockerfile", () => {
       "npm run build",
       "npm prune --omit=dev",
     ]);
-    expect(textsOf(final, "RUN")).toEqual([]);
+  });
+
+  it("makes the folder of the spool for the user that it runs as, and gives it nothing else", () => {
+    const user = lastOf(final, "USER").split(":");
+    expect(textsOf(final, "RUN")).toEqual([
+      `install -d -m 700 -o ${user[0] ?? ""} -g ${user[1] ?? ""} ${defaultSpoolPath()}`,
+    ]);
   });
 
   it("runs by the number of a user who is not root", () => {

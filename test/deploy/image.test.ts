@@ -41,6 +41,7 @@ describe("folder of the image, with nothing but what the Dockerfile puts there",
     expect((await readdir(image)).toSorted()).toEqual([
       "LICENSE",
       "config",
+      "data",
       "dist",
       "node_modules",
       "package.json",
@@ -62,7 +63,14 @@ describe("folder of the image, with nothing but what the Dockerfile puts there",
     expect(await run("check", "--config", "config/default.yaml")).toContain("route aggregation");
   });
 
-  it("serves, and ends with 0 when it is asked to", async () => {
+  /** All that is in the image but the packages. */
+  async function filesOfImage(): Promise<string[]> {
+    const files = await readdir(image, { recursive: true });
+    return files.filter((file) => !file.startsWith("node_modules/")).toSorted();
+  }
+
+  it("serves without a volume, writes nowhere but in its spool, and ends with 0 when it is asked to", async () => {
+    const before = await filesOfImage();
     const port = await freePort();
     const configFile = join(rig.folder, "config.yaml");
     await writeFile(
@@ -85,5 +93,7 @@ routes:
     const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
     expect(await metrics.text()).toContain("stream_metrics_route_");
     expect(await program.stop()).toEqual({ code: 0, signal: null });
+    const written = (await filesOfImage()).filter((file) => !before.includes(file));
+    expect(written).toEqual(["data/spool/0", "data/spool/topology.json"]);
   });
 });

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
-import { copiesOf, lastOf, readStages, REPOSITORY } from "./dockerfile.ts";
+import { copiesOf, lastOf, readStages, REPOSITORY, textsOf } from "./dockerfile.ts";
 
 /**
  * @param work  an empty folder for the build
@@ -29,6 +29,12 @@ export async function makeImageFolder(work: string, image: string): Promise<void
     const built = sources.map((source) => relative(lastOf(build, "WORKDIR"), source));
     if (built.includes("node_modules")) await copyProductionPackages(join(image, destination));
     else await copyAll(work, built, image, destination);
+  }
+  for (const command of textsOf(final, "RUN")) {
+    // Only the user of the image may be given files, and here everything is this process' own.
+    const [, folder] = /^install -d .* (\S+)$/.exec(command) ?? [];
+    if (folder === undefined) throw new Error(`cannot do this here: ${command}`);
+    await mkdir(join(image, folder), { recursive: true });
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -13,12 +13,15 @@ import { Rig } from "../peers/rig.ts";
 import { until } from "../peers/until.ts";
 import { execForm, lastOf, readStages, REPOSITORY } from "./dockerfile.ts";
 import {
+  bytesOf,
   GATEWAY_FOLDER,
   mountedFiles,
+  mountPathOf,
   onlyContainer,
   portNumber,
   renderers,
   renderOurselves,
+  STATEFULSET_FOLDER,
   unusedFiles,
 } from "./manifests.ts";
 import { expectRestricted } from "./restricted.ts";
@@ -28,6 +31,14 @@ if (image === undefined) throw new Error("the Dockerfile has no stage");
 
 const CONFIG_FILE = "config.yaml";
 const configText = readFileSync(join(GATEWAY_FOLDER, CONFIG_FILE), "utf8");
+const { config } = parseConfig(configText, CONFIG_FILE, {
+  legacyHash: "jump",
+  checkRule: faultOf,
+  checkPlacement: placementFault,
+});
+if (config === null) throw new Error("config.yaml is invalid");
+/** What files that are kept aside, names and positions may take on a volume besides the spool. */
+const BESIDES_SPOOL_BYTES = 2 ** 29;
 
 describe.each(renderers())("manifests of the gateway, rendered $name", ({ render }) => {
   const manifests = render(GATEWAY_FOLDER);
@@ -82,13 +93,17 @@ describe.each(renderers())("manifests of the gateway, rendered $name", ({ render
   });
 
   it("leave the gateway more time to end than it takes", () => {
-    const { config } = parseConfig(configText, CONFIG_FILE, {
-      legacyHash: "jump",
-      checkRule: faultOf,
-      checkPlacement: placementFault,
-    });
-    const graceMs = config?.shutdown.graceMs ?? NaN;
+    const { graceMs } = config.shutdown;
     expect((pod.spec.terminationGracePeriodSeconds ?? 0) * 1000).toBeGreaterThanOrEqual(graceMs + 10_000);
+  });
+
+  it("have a volume for the spool that takes all of it, which the gateway may write and its node has room for", () => {
+    const volume = pod.spec.volumes.find(({ name }) => name === "spool");
+    const { sizeLimit } = volume?.emptyDir ?? {};
+    expect(mountPathOf(deployment, "spool")).toBe(config.spool.path);
+    expect(pod.spec.securityContext.fsGroup).toBe(pod.spec.securityContext.runAsGroup);
+    expect(bytesOf(sizeLimit)).toBeGreaterThanOrEqual(config.spool.maxBytes + BESIDES_SPOOL_BYTES);
+    expect(container.resources.requests["ephemeral-storage"]).toBe(sizeLimit);
   });
 
   it("keep every replica until its successor is ready, and take one at a time from a node", () => {
@@ -105,6 +120,58 @@ describe.each(renderers())("manifests of the gateway, rendered $name", ({ render
     expect(container.image).toBe(`stream-metrics-route:${VERSION}`);
     expect(`${runAsUser}:${runAsGroup}`).toBe(lastOf(image, "USER"));
     expectRestricted(deployment);
+  });
+});
+
+describe.each(renderers())("manifests of the gateway as a StatefulSet, rendered $name", ({ render }) => {
+  const manifests = render(STATEFULSET_FOLDER);
+  const deployment = render(GATEWAY_FOLDER).get("Deployment");
+  const group = manifests.get("StatefulSet");
+  const pod = group.spec.template;
+
+  it("have it in the place of the Deployment", () => {
+    expect(manifests.kinds).toEqual(["ConfigMap", "PodDisruptionBudget", "Service", "StatefulSet"]);
+    expect(unusedFiles(STATEFULSET_FOLDER)).toEqual([]);
+  });
+
+  it("give every pod a volume of its own, which takes all of the spool", () => {
+    const [claim, ...more] = group.spec.volumeClaimTemplates;
+    expect(more).toEqual([]);
+    expect(claim?.metadata.name).toBe("spool");
+    expect(claim?.spec.accessModes).toEqual(["ReadWriteOnce"]);
+    expect(pod.spec.volumes.map(({ name }) => name)).toEqual(["config"]);
+    expect(mountPathOf(group, "spool")).toBe(config.spool.path);
+    expect(bytesOf(claim?.spec.resources.requests.storage)).toBeGreaterThanOrEqual(
+      config.spool.maxBytes + BESIDES_SPOOL_BYTES,
+    );
+  });
+
+  it("run the pods of the Deployment otherwise", () => {
+    const { volumes: volumesOfGroup, topologySpreadConstraints: spread, ...ofGroup } = pod.spec;
+    const { volumes, topologySpreadConstraints, ...ofDeployment } = deployment.spec.template.spec;
+    const containers = ofDeployment.containers.map((container) => {
+      const requests = Object.entries(container.resources.requests);
+      const others = Object.fromEntries(requests.filter(([resource]) => resource !== "ephemeral-storage"));
+      return { ...container, resources: { ...container.resources, requests: others } };
+    });
+    expect(ofGroup).toEqual({ ...ofDeployment, containers });
+    expect(volumesOfGroup).toEqual(volumes.filter(({ name }) => name === "config"));
+    expect(spread).toEqual(
+      topologySpreadConstraints?.map((constraint) => ({
+        ...constraint,
+        matchLabelKeys: ["controller-revision-hash"],
+      })),
+    );
+    expect(pod.metadata).toEqual(deployment.spec.template.metadata);
+    expect(group.spec.replicas).toBe(deployment.spec.replicas);
+    expect(group.spec.selector).toEqual(deployment.spec.selector);
+    expect(group.spec).not.toHaveProperty("strategy");
+    expectRestricted(group);
+  });
+
+  it("mount the configuration, and are behind the Service", () => {
+    expect(mountedFiles(manifests, group)).toEqual([onlyContainer(group).args.at(-1)]);
+    expect(group.spec.serviceName).toBe(manifests.get("Service").metadata.name);
   });
 });
 
@@ -133,12 +200,16 @@ describe("gateway with the ConfigMap's configuration", () => {
   let rig: Rig;
   let program: Program;
   let address: string;
+  let spoolFolder: string;
 
   beforeAll(async () => {
     rig = await Rig.create();
     address = `http://127.0.0.1:${await freePort()}`;
     const configFile = join(rig.folder, CONFIG_FILE);
-    const local = configText.replace(/^listen: .*$/m, `listen: ${new URL(address).host}`);
+    spoolFolder = join(rig.folder, "spool");
+    const local = configText
+      .replace(/^listen: .*$/m, `listen: ${new URL(address).host}`)
+      .replace(/^ {2}path: .*$/m, `  path: ${spoolFolder}`);
     await writeFile(configFile, local);
     const args = container.args.map((arg) => (arg.endsWith(CONFIG_FILE) ? configFile : arg));
     program = await rig.start({
@@ -166,6 +237,10 @@ describe("gateway with the ConfigMap's configuration", () => {
 
   it("answers a scrape with 200", async () => {
     expect(await statusOf("/metrics")).toBe(200);
+  });
+
+  it("has its spool, and what it knows of its upstreams, in the folder of spool.path", async () => {
+    expect((await readdir(spoolFolder)).toSorted()).toEqual(["0", "topology.json"]);
   });
 
   it("after SIGTERM is not ready, goes on serving until the Service has taken it out, and exits with 0", async () => {

@@ -3,12 +3,14 @@
  * these folders use of kustomize and refuse everything else.
  */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { REPOSITORY } from "./dockerfile.ts";
+import { applyPatch, type PatchOperation } from "./jsonPatch.ts";
 
 export const GATEWAY_FOLDER = join(REPOSITORY, "deploy/kubernetes");
+export const STATEFULSET_FOLDER = join(REPOSITORY, "deploy/kubernetes-statefulset");
 export const VMAGENTS_FOLDER = join(GATEWAY_FOLDER, "example-vmagents");
 
 type Labels = Readonly<Record<string, string>>;
@@ -28,12 +30,23 @@ export interface Container {
   readonly startupProbe?: Probe;
   readonly livenessProbe: Probe;
   readonly readinessProbe: Probe;
+  readonly resources: {
+    readonly requests: Readonly<Record<string, string>>;
+    readonly limits: Readonly<Record<string, string>>;
+  };
   readonly securityContext: unknown;
   readonly volumeMounts: readonly {
     readonly name: string;
     readonly mountPath: string;
     readonly subPath?: string;
+    readonly readOnly?: boolean;
   }[];
+}
+
+interface Volume {
+  readonly name: string;
+  readonly configMap?: { readonly name: string };
+  readonly emptyDir?: { readonly sizeLimit: string };
 }
 
 interface PodTemplate {
@@ -41,10 +54,17 @@ interface PodTemplate {
   readonly spec: {
     readonly automountServiceAccountToken: boolean;
     readonly terminationGracePeriodSeconds?: number;
-    readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number };
-    readonly topologySpreadConstraints?: readonly { readonly labelSelector: Selector }[];
+    readonly securityContext: {
+      readonly runAsUser: number;
+      readonly runAsGroup: number;
+      readonly fsGroup?: number;
+    };
+    readonly topologySpreadConstraints?: readonly {
+      readonly labelSelector: Selector;
+      readonly matchLabelKeys?: readonly string[];
+    }[];
     readonly containers: readonly Container[];
-    readonly volumes: readonly { readonly name: string; readonly configMap: { readonly name: string } }[];
+    readonly volumes: readonly Volume[];
   };
 }
 
@@ -67,7 +87,14 @@ interface Kinds {
   readonly StatefulSet: Workload & {
     readonly spec: {
       readonly serviceName: string;
-      readonly volumeClaimTemplates: readonly { readonly metadata: Metadata }[];
+      readonly updateStrategy?: unknown;
+      readonly volumeClaimTemplates: readonly {
+        readonly metadata: Metadata;
+        readonly spec: {
+          readonly accessModes: readonly string[];
+          readonly resources: { readonly requests: { readonly storage: string } };
+        };
+      }[];
     };
   };
   readonly Service: {
@@ -125,45 +152,67 @@ function renderWithKubectl(folder: string): Manifests {
   return new Manifests(parseAllDocuments(rendered).map((document) => document.toJS() as { kind: string }));
 }
 
-interface Kustomization {
-  readonly resources: readonly string[];
-  readonly configMapGenerator: readonly { readonly name: string; readonly files: readonly string[] }[];
-  readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
+interface Resource {
+  readonly kind: string;
 }
 
-const KNOWN = new Set(["apiVersion", "kind", "resources", "configMapGenerator", "images"]);
+interface Kustomization {
+  readonly resources: readonly string[];
+  readonly configMapGenerator?: readonly { readonly name: string; readonly files: readonly string[] }[];
+  readonly images?: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
+  readonly patches?: readonly {
+    readonly path: string;
+    readonly target: { readonly kind: string; readonly name: string };
+  }[];
+}
+
+const KNOWN = new Set(["apiVersion", "kind", "resources", "configMapGenerator", "images", "patches"]);
 
 /** ConfigMaps keep their names without hash, and so does what refers to them. */
 export function renderOurselves(folder: string): Manifests {
+  return new Manifests(build(folder));
+}
+
+function build(folder: string): readonly Resource[] {
   const kustomization = readYaml(join(folder, "kustomization.yaml")) as Kustomization;
   const unknown = Object.keys(kustomization).filter((key) => !KNOWN.has(key));
   if (unknown.length > 0) throw new Error(`cannot render these keys of a kustomization: ${unknown.join()}`);
-  const configMaps = kustomization.configMapGenerator.map(({ name, files }) => ({
+  const { resources, configMapGenerator = [], images = [], patches = [] } = kustomization;
+  const configMaps = configMapGenerator.map(({ name, files }) => ({
     kind: "ConfigMap",
     metadata: { name },
     data: Object.fromEntries(files.map((file) => [basename(file), readFileSync(join(folder, file), "utf8")])),
   }));
-  const resources = kustomization.resources.map((file) => readYaml(join(folder, file)) as { kind: string });
-  return new Manifests([
-    ...configMaps,
-    ...resources.map((resource) => withImages(resource, kustomization.images)),
-  ]);
+  const built = resources.flatMap((resource) => {
+    const path = join(folder, resource);
+    return statSync(path).isDirectory() ? build(path) : [readYaml(path) as Resource];
+  });
+  const patched = patches.reduce<readonly Resource[]>((all, { path, target }) => {
+    const operations = readYaml(join(folder, path)) as readonly PatchOperation[];
+    const isTarget = (resource: Resource): boolean =>
+      resource.kind === target.kind && (resource as Workload & Resource).metadata.name === target.name;
+    if (!all.some(isTarget)) throw new Error(`there is no ${target.kind} ${target.name} to patch`);
+    return all.map((resource) => (isTarget(resource) ? applyPatch(resource, operations) : resource));
+  }, built);
+  return [...configMaps, ...patched.map((resource) => withImages(resource, images))];
 }
 
-function withImages(resource: { kind: string }, images: Kustomization["images"] = []): { kind: string } {
+function withImages(resource: Resource, images: NonNullable<Kustomization["images"]>): Resource {
   return JSON.parse(JSON.stringify(resource), (key, value: unknown) => {
     const image = key === "image" ? images.find(({ name }) => name === value) : undefined;
     return image === undefined ? value : `${image.newName}:${image.newTag}`;
-  }) as { kind: string };
+  }) as Resource;
 }
 
 /** The files in a kustomize folder that its kustomization does not name. */
 export function unusedFiles(folder: string): string[] {
-  const { resources, configMapGenerator } = readYaml(join(folder, "kustomization.yaml")) as Kustomization;
+  const kustomization = readYaml(join(folder, "kustomization.yaml")) as Kustomization;
+  const { resources, configMapGenerator = [], patches = [] } = kustomization;
   const used = new Set([
     "kustomization.yaml",
     ...resources,
     ...configMapGenerator.flatMap(({ files }) => files),
+    ...patches.map(({ path }) => path),
   ]);
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && !used.has(entry.name))
@@ -187,11 +236,26 @@ export function portNumber({ ports }: Container, name: string): number {
   return port.containerPort;
 }
 
+/** Where a volume is mounted in a workload's container. */
+export function mountPathOf(workload: Workload, volume: string): string {
+  const mount = onlyContainer(workload).volumeMounts.find(({ name }) => name === volume);
+  if (mount === undefined || mount.readOnly === true)
+    throw new Error(`${volume} is not mounted to be written`);
+  return mount.mountPath;
+}
+
+/** Bytes of a Kubernetes quantity of memory or disk, in the units that our manifests use. */
+export function bytesOf(quantity: string | undefined): number {
+  const [, number, unit] = /^(\d+)(Mi|Gi)$/.exec(quantity ?? "") ?? [];
+  if (number === undefined) throw new Error(`want a number of Mi or Gi; got ${quantity ?? "nothing"}`);
+  return Number(number) * 2 ** (unit === "Gi" ? 30 : 20);
+}
+
 /** Paths of the files that a ConfigMap puts into a workload's container, as the container sees them. */
 export function mountedFiles(manifests: Manifests, workload: Workload): string[] {
   const configMap = manifests.get("ConfigMap");
   const volume = workload.spec.template.spec.volumes.find(
-    (candidate) => candidate.configMap.name === configMap.metadata.name,
+    (candidate) => candidate.configMap?.name === configMap.metadata.name,
   );
   const mount = onlyContainer(workload).volumeMounts.find(({ name }) => name === volume?.name);
   if (mount === undefined) throw new Error(`${configMap.metadata.name} is not mounted`);
