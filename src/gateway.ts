@@ -392,6 +392,7 @@ export class Gateway {
         },
       };
       const sender = new Sender(upstream, delivery, tools, events, spool);
+      metrics.watchLanes(sender);
       const { deliveryDeadlineMs } = delivery;
       const passesTenant = route.tenant.pass;
       const { name } = upstream;

@@ -51,7 +51,8 @@ export class Backlog {
   readonly #appends = new Deque<readonly LaneParcel[]>();
   #course: Course;
   #quickInARow = 0;
-  #isHolding = false;
+  /** What the lane has at its head, while that is being appended. */
+  #holding: readonly LaneParcel[] | null = null;
   #isReading = false;
   #onAppend: (() => void) | null = null;
   /** When parcels came last, or an attempt ended. */
@@ -78,7 +79,7 @@ export class Backlog {
 
   /** Whether what the lane has at its head is being appended: until that has ended, nothing may happen to it. */
   get isHolding(): boolean {
-    return this.#isHolding;
+    return this.#holding !== null;
   }
 
   /** Whether parcels are on disk, or on their way there, that go before those which are in memory alone. */
@@ -102,7 +103,7 @@ export class Backlog {
     this.#course = "behind";
     this.#quickInARow = 0;
     if (head.length > 0) {
-      this.#isHolding = true;
+      this.#holding = head;
       this.#append(head, true);
     }
     if (waiting.length > 0) this.#append(waiting, false);
@@ -173,6 +174,11 @@ export class Backlog {
     }
   }
 
+  /** Parcels on their way to the disk that the lane has not itself. */
+  *unheld(): Iterable<LaneParcel> {
+    for (const parcels of this.#appends) if (parcels !== this.#holding) yield* parcels;
+  }
+
   /** Answers the parcels on their way to the disk whose deadline is over. */
   answerOverdue(now: number): void {
     if (this.nearestDeadline > now) return;
@@ -202,7 +208,7 @@ export class Backlog {
     this.#stream.append(records, isHeld, (end) => {
       this.#appends.dropFirst();
       this.#onAppended(parcels, isHeld, end);
-      if (isHeld) this.#isHolding = false;
+      if (isHeld) this.#holding = null;
       this.#onAppend?.();
       this.#tools.moved();
     });

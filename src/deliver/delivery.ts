@@ -141,7 +141,7 @@ export function settleEach(
   settleEach(settled, end, from, others);
 }
 
-function sumItems(parcels: readonly LaneParcel[]): ItemCounts {
+export function sumItems(parcels: readonly LaneParcel[]): ItemCounts {
   const sum = { samples: 0, histograms: 0, exemplars: 0 };
   for (const { parcel } of parcels) {
     sum.samples += parcel.items.samples;

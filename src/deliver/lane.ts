@@ -208,6 +208,18 @@ export class Lane {
     await this.#backlog?.appended();
   }
 
+  /** All that is in memory alone and has not come to an end. */
+  *inFlight(): Iterable<LaneParcel> {
+    for (const parcel of this.#headBatch?.parcels ?? []) if (parcel.ticket === null) yield parcel;
+    for (const parcel of this.#waiting) if (parcel.ticket === null) yield parcel;
+    if (this.#backlog !== null) yield* this.#backlog.unheld();
+  }
+
+  /** Whether what comes goes to disk. */
+  get isBehind(): boolean {
+    return this.#backlog?.course === "behind";
+  }
+
   /** Ends its timer, when nothing is left but on disk. */
   stop(): void {
     this.#isStopped = true;
@@ -459,9 +471,9 @@ export class Lane {
     const accepted = parcels.filter(({ ticket, isAccepted }) => ticket === null && isAccepted);
     const others = parcels.filter(({ isAccepted }) => !isAccepted);
     this.#backlog?.release(spooled);
-    this.#settle(endOfAccepted(outcome), spooled, "spooled");
-    this.#settle(endOfAccepted(outcome), accepted);
     const answer = this.#answerOf(outcome);
+    this.#settle(endOfAccepted(answer), spooled, "spooled");
+    this.#settle(endOfAccepted(answer), accepted);
     this.#settle(endOf(answer), others);
     answerAll(parcels, answer);
   }
@@ -483,8 +495,8 @@ function describeLast(failure: string | null): string {
 
 /** How a parcel ends whose sender knows that it is accepted. */
 function endOfAccepted(outcome: ParcelOutcome): Settlement {
-  if (outcome.kind === "delivered") return "delivered";
-  return outcome.kind === "refused" ? "refused_by_upstream" : "undelivered";
+  if (outcome.kind === "refused") return "refused_by_upstream";
+  return outcome.kind === "undelivered" ? "undelivered" : endOf(outcome);
 }
 
 function endOf(outcome: ParcelOutcome): Settlement {

@@ -45,6 +45,11 @@ export class LaneQueue {
     return null;
   }
 
+  /** In their order; nothing may change meanwhile. */
+  [Symbol.iterator](): Iterator<LaneParcel> {
+    return this.#parcels[Symbol.iterator]();
+  }
+
   /** Whether nothing is gained by waiting for more: it is worth a request, fills one, or nothing may join the first. */
   get isWorthSending(): boolean {
     return (

@@ -5,7 +5,7 @@
  * throttled delays no other. A lane of a tenant is there while it holds something: tenants that come and go cost nothing.
  * Thousands may have something to send, so they begin their attempts in turn, some at a time.
  */
-import type { LateCallback, OutcomesCallback } from "./delivery.ts";
+import type { LaneParcel, LateCallback, OutcomesCallback } from "./delivery.ts";
 import { Lane } from "./lane.ts";
 import type { LaneId, LaneTools } from "./lane.ts";
 import { LaneTurns } from "./laneTurns.ts";
@@ -82,6 +82,16 @@ export class Lanes {
     const lane = this.#laneOf(id);
     this.#unflushed.add(lane);
     lane.deliver(parcels, deadline, onOutcomes, onLate);
+  }
+
+  /** How many are behind. */
+  get behind(): number {
+    return this.#all().filter(({ isBehind }) => isBehind).length;
+  }
+
+  /** All parcels that are in memory alone and have not come to an end. */
+  *inFlight(): Iterable<LaneParcel> {
+    for (const lane of this.#all()) yield* lane.inFlight();
   }
 
   /** Sends what waits as soon as it can. */

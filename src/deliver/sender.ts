@@ -12,6 +12,7 @@ import type { Logger } from "pino";
 import { Attempts } from "./attempts.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { AttemptEnd } from "./classify.ts";
+import { sumItems } from "./delivery.ts";
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import { DeliveryLog } from "./deliveryLog.ts";
 import { Lanes, maxAttempts } from "./lanes.ts";
@@ -19,7 +20,7 @@ import { MetadataQueue } from "./metadataQueue.ts";
 import type { DeliveryOptions, UpstreamOptions } from "./options.ts";
 import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
 import { UpstreamClient } from "./upstreamClient.ts";
-import type { Parcel } from "../wire/parcel.ts";
+import type { ItemCounts, Parcel } from "../wire/parcel.ts";
 
 /** What a sender tells its owner, who counts. None of these may throw. */
 export interface SenderEvents {
@@ -115,6 +116,17 @@ export class Sender {
       return;
     }
     this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes, onLate);
+  }
+
+  /** How many lanes have what comes for them written to disk first. */
+  get lanesBehind(): number {
+    return this.#lanes.behind;
+  }
+
+  /** What of a replica is in memory alone and has not come to an end; it is counted parcel by parcel, for whoever looks. */
+  inFlight(replica: number): ItemCounts {
+    const parcels = [...this.#lanes.inFlight()].filter(({ parcel }) => parcel.replica === replica);
+    return sumItems(parcels);
   }
 
   /** Lets no parcel wait for company any longer: the caller knows that no more are coming soon. */

@@ -5,7 +5,8 @@
  *
  *     routed + found_in_spool = delivered + refused + skipped_resend + dropped + in_flight + spooled
  *
- * where in_flight is what is left over, so that a parcel which is forgotten shows as one that is in flight for ever.
+ * All but in_flight are counted when something happens; in_flight is what lanes hold when somebody looks. So the difference of
+ * the two sides is 0 only if no parcel was forgotten, or counted twice.
  */
 
 /** Counts of what a request or a parcel holds. */
@@ -14,6 +15,8 @@ export interface Items {
   readonly histograms: number;
   readonly exemplars: number;
 }
+
+export const NOTHING: Items = { samples: 0, histograms: 0, exemplars: 0 };
 
 /** Items that add up: cheaper than a labelled counter's inc(). */
 export class ItemTally implements Items {
@@ -47,9 +50,13 @@ export class UpstreamTally {
   /** By reason. */
   readonly #dropped = new Map<string, ItemTally>();
 
+  /** Looks at what is in memory now. */
+  readonly inFlight: () => Items;
+
   /** @param copy its replica; empty for what no route got */
-  constructor(route: string, upstream: string, copy: string) {
+  constructor(route: string, upstream: string, copy: string, inFlight = (): Items => NOTHING) {
     this.labels = { route, upstream, copy };
+    this.inFlight = inFlight;
   }
 
   get dropped(): ReadonlyMap<string, ItemTally> {
@@ -77,7 +84,8 @@ export class UpstreamTally {
     }
   }
 
-  inFlight(item: keyof Items): number {
+  /** What came and has no end by these counts; all of it should be in memory. */
+  unsettled(item: keyof Items): number {
     let gone = this.delivered[item] + this.refused[item] + this.spooled[item] + this.skippedResend[item];
     for (const dropped of this.#dropped.values()) gone += dropped[item];
     return this.routed[item] + this.foundInSpool[item] - gone;
@@ -86,6 +94,8 @@ export class UpstreamTally {
 
 /** The tallies of all copies at one (route, upstream). */
 export class UpstreamTallies {
+  /** Looks at what is in memory of a replica now. */
+  inFlight: (replica: number) => Items = () => NOTHING;
   readonly #all: UpstreamTally[] = [];
   readonly #route: string;
   readonly #upstream: string;
@@ -115,7 +125,8 @@ export class UpstreamTallies {
   of(replica: number): UpstreamTally {
     const known = this.#all[replica];
     if (known !== undefined) return known;
-    const tally = new UpstreamTally(this.#route, this.#upstream, String(replica));
+    const inFlight = (): Items => this.inFlight(replica);
+    const tally = new UpstreamTally(this.#route, this.#upstream, String(replica), inFlight);
     for (const reason of this.#dropReasons) tally.droppedFor(reason);
     this.#all[replica] = tally;
     this.#onNew(tally);

@@ -10,7 +10,7 @@
  * Prometheus calls itself in its external labels, which do not replace a label that is there.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type Items, LEDGER_COUNTERS, UpstreamTallies, UpstreamTally } from "./ledger.ts";
+import { type Items, LEDGER_COUNTERS, NOTHING, UpstreamTallies, UpstreamTally } from "./ledger.ts";
 
 const PREFIX = "stream_metrics_route_";
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -18,7 +18,6 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 export const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 
-const NOTHING: Items = { samples: 0, histograms: 0, exemplars: 0 };
 const ITEMS = ["samples", "histograms", "exemplars"] as const;
 
 /** The same counter for samples, histograms and exemplars, as three metrics. */
@@ -64,6 +63,14 @@ export interface SpoolState {
   readonly oldestAtMs: number | null;
 }
 
+/** What an upstream's lanes hold and how they are, asked for whenever somebody looks. */
+export interface LanesState {
+  /** Of a replica, in memory alone and without an end. */
+  inFlight(replica: number): Items;
+  /** How many write to disk what comes for them. */
+  readonly lanesBehind: number;
+}
+
 /** The metrics of one (route, upstream). */
 export interface UpstreamMetrics {
   routed(replica: number, series: number, items: Items): void;
@@ -73,6 +80,7 @@ export interface UpstreamMetrics {
   settled(replica: number, end: string, from: "in_flight" | "spooled", items: Items): void;
   spoolDamaged(bytes: number): void;
   watchSpool(look: () => SpoolState): void;
+  watchLanes(lanes: LanesState): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
 }
@@ -98,6 +106,10 @@ export class Metrics {
   readonly #spools: {
     readonly labels: { readonly route: string; readonly upstream: string };
     readonly look: () => SpoolState;
+  }[] = [];
+  readonly #lanes: {
+    readonly labels: { readonly route: string; readonly upstream: string };
+    readonly lanes: LanesState;
   }[] = [];
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
@@ -235,6 +247,10 @@ export class Metrics {
       spoolDamaged: (bytes) => {
         this.#spoolDamaged.inc(labels, bytes);
       },
+      watchLanes: (lanes) => {
+        tallies.inFlight = (replica) => lanes.inFlight(replica);
+        this.#lanes.push({ labels, lanes });
+      },
       watchSpool: (look) => {
         this.#spools.push({ labels, look });
       },
@@ -345,7 +361,12 @@ export class Metrics {
       });
       const inFlight = describeItem(item, "in_flight", "in memory, on their way to their upstream");
       this.#collected(Gauge, inFlight.name, inFlight.help, labels, (set) => {
-        for (const tally of this.#upstreams) set(tally.labels, tally.inFlight(item));
+        for (const tally of this.#upstreams) set(tally.labels, tally.inFlight()[item]);
+      });
+      const help = "What the ledger has no place for; anything but 0 is a bug";
+      this.#collected(Gauge, `${item}_ledger_difference`, help, labels, (set) => {
+        for (const tally of this.#upstreams)
+          set(tally.labels, tally.unsettled(item) - tally.inFlight()[item]);
       });
       const spooled = describeItem(item, "spooled", "in the spool");
       this.#collected(Gauge, spooled.name, spooled.help, labels, (set) => {
@@ -357,6 +378,11 @@ export class Metrics {
 
   #exposeSpools(): void {
     const labels = ["route", "upstream"];
+    const behind =
+      "Lanes whose upstream is away or slow, so that what comes for them is written to disk first";
+    this.#collected(Gauge, "lanes_behind", behind, labels, (set) => {
+      for (const { labels, lanes } of this.#lanes) set(labels, lanes.lanesBehind);
+    });
     this.#collected(Gauge, "spool_bytes", "Bytes of the upstream's spool on disk", labels, (set) => {
       for (const { labels, look } of this.#spools) set(labels, look().bytes);
     });

@@ -94,7 +94,7 @@ function received(): number[] {
 /** Segments on disk. */
 async function segments(): Promise<string[]> {
   const files = await readdir(folder, { recursive: true });
-  return files.filter((file) => file.endsWith(".spool"));
+  return files.filter((file) => file.endsWith(".segment"));
 }
 
 describe("an upstream that fails", () => {

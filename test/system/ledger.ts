@@ -43,6 +43,7 @@ function gapsOf(metrics: Metrics, items: string, ledger: { route: string; copy: 
       count("routed_total", ledger) + count("found_in_spool_total", ledger),
       ends.map((end) => count(end, ledger)),
     ),
+    ...sides("difference", count("ledger_difference", ledger), [0]),
     ...sides("routed to no upstream = dropped", count("routed_total", nowhere), [
       count("dropped_total", nowhere),
     ]),
