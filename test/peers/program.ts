@@ -88,17 +88,28 @@ export class Program {
    * @throws {Error} when it cannot be started, ends, or is not ready in time; it does not run then
    */
   static async start(options: ProgramOptions): Promise<Program> {
-    const program = new Program(options);
-    try {
-      const withinMs = options.readyWithinMs ?? READY_WITHIN_MS;
-      await until(`${options.name} to be ready at ${options.readyUrl}`, withinMs, () => program.#answers());
-    } catch (error) {
-      await program.kill();
-      throw new Error(`${options.name} did not start; its log ends with\n${program.logEnd()}`, {
-        cause: error,
-      });
-    }
+    const program = Program.launch(options);
+    await program.ready();
     return program;
+  }
+
+  /** Starts the program and waits for nothing. */
+  static launch(options: ProgramOptions): Program {
+    return new Program(options);
+  }
+
+  /**
+   * Waits until it is ready.
+   * @throws {Error} when it could not be started, has ended, or is not ready in time; it does not run then
+   */
+  async ready(): Promise<void> {
+    const { name, readyUrl, readyWithinMs = READY_WITHIN_MS } = this.#options;
+    try {
+      await until(`${name} to be ready at ${readyUrl}`, readyWithinMs, () => this.#answers());
+    } catch (error) {
+      await this.kill();
+      throw new Error(`${name} did not start; its log ends with\n${this.logEnd()}`, { cause: error });
+    }
   }
 
   async #answers(): Promise<boolean> {

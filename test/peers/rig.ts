@@ -40,7 +40,14 @@ export class Rig {
 
   /** Starts a program in a folder of its own, `NAME`, with the log `NAME.log` beside it; a second start goes on with both. */
   async start(options: Omit<ProgramOptions, "folder" | "logFile">): Promise<Program> {
-    const program = await Program.start({
+    const program = await this.launch(options);
+    await program.ready();
+    return program;
+  }
+
+  /** As start(), without waiting until it is ready. */
+  async launch(options: Omit<ProgramOptions, "folder" | "logFile">): Promise<Program> {
+    const program = Program.launch({
       ...options,
       folder: await this.subfolder(options.name),
       logFile: join(this.folder, `${options.name}.log`),

@@ -1,0 +1,64 @@
+/** The gateway killed without warning under load: nothing that it acknowledged is lost, misplaced or out of order. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Random } from "../fuzz/random.ts";
+import { Rig } from "../peers/rig.ts";
+import { until } from "../peers/until.ts";
+import { KILL_LOAD, killAgainAndAgain } from "./kills.ts";
+import { NOTHING_WRONG, NumberedLoad } from "./numberedLoad.ts";
+
+const TEST_TIMEOUT_MS = 120_000;
+const FULL_WITHIN_MS = 30_000;
+const SEED = 20261130;
+const KILLS = 10;
+
+let rig: Rig;
+
+beforeEach(async () => {
+  rig = await Rig.create();
+});
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") rig.showLogs();
+  await rig.end();
+});
+
+describe("the gateway killed (SIGKILL) ten times under load, with upstreams up, down and slow by turns", () => {
+  it(
+    "brings every acknowledged sample to its upstream, each series in order, and its ledger adds up",
+    async () => {
+      const load = await NumberedLoad.start(rig, KILL_LOAD);
+      await killAgainAndAgain(load, new Random(SEED), KILLS);
+      const end = await load.end();
+      expect(end).toMatchObject(NOTHING_WRONG);
+      expect(end.acknowledged).toBeGreaterThan(0);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+describe("the gateway killed (SIGKILL) while its spool is full, and while that drains", () => {
+  it(
+    "brings every acknowledged sample to its upstream, each series in order, and its ledger adds up",
+    async () => {
+      const spool = ", max_bytes: 48MiB, max_bytes_per_upstream: 16MiB";
+      const load = await NumberedLoad.start(rig, { ...KILL_LOAD, spool, textBytes: 8_000 });
+      const [away] = load.receivers;
+      const pushedBackAgain = async (): Promise<void> => {
+        const before = load.senders.map(({ pushedBack }) => pushedBack);
+        await until("senders to be told that the spool is full", FULL_WITHIN_MS, () =>
+          load.senders.every(({ pushedBack }, index) => pushedBack > (before[index] ?? 0)),
+        );
+      };
+      await away?.become("away");
+      await pushedBackAgain();
+      await load.gateway.kill();
+      await load.gateway.start();
+      await pushedBackAgain();
+      await away?.become("well");
+      await load.acknowledgedAgain(1, FULL_WITHIN_MS);
+      await load.gateway.kill();
+      await load.gateway.start();
+      expect(await load.end()).toMatchObject(NOTHING_WRONG);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
