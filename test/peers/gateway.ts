@@ -2,14 +2,14 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { Metrics } from "./metrics.ts";
 import { freePort, type Program } from "./program.ts";
+import { MAIN } from "./repository.ts";
 import type { Rig } from "./rig.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../dist/cmd/main.js");
 const MOST_EXPLAIN_BYTES = 64 * 1024 * 1024;
 
 /** Where explain says that a series goes; the test configuration has one route. */
@@ -35,12 +35,13 @@ export class Gateway {
   /**
    * Starts it with one route of 128 tasks, `key: task`, everything else as it is by default.
    * @param upstreamUrls write addresses of vmagent-0, vmagent-1, ...
+   * @param delivery     value of `delivery`
    */
-  static async start(rig: Rig, upstreamUrls: readonly string[]): Promise<Gateway> {
+  static async start(rig: Rig, upstreamUrls: readonly string[], delivery = "{}"): Promise<Gateway> {
     if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing: npm run build makes it`);
     const address = `127.0.0.1:${await freePort()}`;
     const configFile = join(rig.folder, "gateway.yaml");
-    await writeFile(configFile, configText(address, upstreamUrls));
+    await writeFile(configFile, configText(address, upstreamUrls, delivery));
     const program = await rig.start({
       name: "gateway",
       command: process.execPath,
@@ -77,7 +78,7 @@ export class Gateway {
   }
 }
 
-function configText(address: string, upstreamUrls: readonly string[]): string {
+function configText(address: string, upstreamUrls: readonly string[], delivery: string): string {
   const upstreams = upstreamUrls.map((url, slot) => `      - {name: vmagent-${slot}, url: "${url}"}\n`);
   return `listen: ${address}
 shutdown: {drain_delay: 0s}
@@ -85,6 +86,7 @@ routes:
   - name: aggregation
     tasks: {count: 128}
     placement: {key: task}
+    delivery: ${delivery}
     upstreams:
 ${upstreams.join("")}`;
 }

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { Metrics } from "./metrics.ts";
-import type { Peers } from "./peers.ts";
+import type { Peers } from "./installed.ts";
 import { freePort, type Program } from "./program.ts";
 import type { Rig } from "./rig.ts";
 import { untilSettled } from "./until.ts";

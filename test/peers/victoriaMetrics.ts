@@ -1,6 +1,6 @@
 /** A real victoria-metrics: where samples end up, and where tests read them from. */
 import { Metrics } from "./metrics.ts";
-import type { Peers } from "./peers.ts";
+import type { Peers } from "./installed.ts";
 import { freePort, type Program } from "./program.ts";
 import { type RecordedSeries, sampleTotal } from "./recorded.ts";
 import type { Rig } from "./rig.ts";

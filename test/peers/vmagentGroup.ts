@@ -1,6 +1,6 @@
 /** The gateway before three real vmagents that write to one store, each marking its series with the label `shard`. */
 import { Gateway } from "./gateway.ts";
-import type { Peers } from "./peers.ts";
+import type { Peers } from "./installed.ts";
 import { labelSetName, type RecordedSeries, withoutLabels } from "./recorded.ts";
 import type { Rig } from "./rig.ts";
 import { VictoriaMetrics } from "./victoriaMetrics.ts";
@@ -24,7 +24,8 @@ export class VmagentGroup {
     this.store = store;
   }
 
-  static async start(rig: Rig, peers: Peers): Promise<VmagentGroup> {
+  /** @param delivery value of the gateway's `delivery` */
+  static async start(rig: Rig, peers: Peers, delivery?: string): Promise<VmagentGroup> {
     const store = await VictoriaMetrics.start(rig, peers, "store-behind-vmagents");
     const vmagents = await Promise.all(
       Array.from({ length: SHARDS }, (_, shard) =>
@@ -38,6 +39,7 @@ export class VmagentGroup {
     const gateway = await Gateway.start(
       rig,
       vmagents.map((vmagent) => vmagent.writeUrl),
+      delivery,
     );
     return new VmagentGroup(gateway, vmagents, store);
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Labels } from "../../src/cli/seriesLines.ts";
 import type { Outcomes } from "../relabel/differences.ts";
 import { Metrics } from "./metrics.ts";
-import type { Peers } from "./peers.ts";
+import type { Peers } from "./installed.ts";
 import { freePort } from "./program.ts";
 import { OutcomeReceiver, writeLabelSets } from "./relabelTrial.ts";
 import type { Rig } from "./rig.ts";

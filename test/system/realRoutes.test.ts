@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 
 import { Explainer } from "../../src/cli/explain.ts";
 import { Exporter } from "../peers/exporter.ts";
-import { describeWithPeers, type Peers } from "../peers/peers.ts";
+import type { Peers } from "../peers/installed.ts";
+import { describeWithPeers } from "../peers/peers.ts";
 import { Prometheus } from "../peers/prometheus.ts";
 import { compareRecorded, type RecordedSeries } from "../peers/recorded.ts";
 import { Rig } from "../peers/rig.ts";
