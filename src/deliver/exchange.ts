@@ -1,7 +1,7 @@
 /**
  * One POST and its reply, in bounded time and memory, as undici calls it back.
  *
- * It judges nothing (see classify.ts) and never tries again. Its timer is the hard deadline from waiting for a connection
+ * It judges nothing (see classify.ts), and may be sent again once, before any byte of a response is there. Its timer is the hard deadline from waiting for a connection
  * to the last byte of the response, of which what follows the head gets less; undici's own timeouts are off.
  */
 import type { Dispatcher } from "undici";
@@ -19,6 +19,8 @@ type Head = Omit<Extract<Reply, { kind: "answered" }>, "kind" | "text">;
 
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #onReply: (reply: Reply) => void;
+  /** null once it was asked. */
+  #sendAgain: ((error: Error) => boolean) | null;
   readonly #timer: NodeJS.Timeout;
   #bodyTimer: NodeJS.Timeout | undefined;
   #controller: Dispatcher.DispatchController | null = null;
@@ -30,9 +32,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Why it was given up before it had a connection; undici tells only then how to. */
   #givenUp: Error | null = null;
 
-  /** @param onReply called once, in a microtask of its own */
-  constructor(timeoutMs: number, onReply: (reply: Reply) => void) {
+  /**
+   * @param onReply   called once, in a microtask of its own
+   * @param sendAgain asked at most once, when it has failed before any byte of a response: whether it has begun anew
+   */
+  constructor(timeoutMs: number, onReply: (reply: Reply) => void, sendAgain: (error: Error) => boolean) {
     this.#onReply = onReply;
+    this.#sendAgain = sendAgain;
     this.#timer = setTimeout(() => {
       this.abort(`no answer within ${formatMs(timeoutMs)}`);
     }, timeoutMs);
@@ -41,6 +47,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Ends it now: it fails with this cause, unless a head has arrived, and gives up its connection. */
   abort(cause: string): void {
     const error = new Error(cause);
+    this.#sendAgain = null;
     this.#finish(error);
     if (this.#controller === null) this.#givenUp = error;
     else this.#controller.abort(error);
@@ -49,6 +56,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#givenUp !== null) controller.abort(this.#givenUp);
+  }
+
+  /** The first byte of a response is there. */
+  onResponseStarted(): void {
+    this.#sendAgain = null;
   }
 
   onResponseStart(
@@ -80,6 +92,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const sendAgain = this.#sendAgain;
+    this.#sendAgain = null;
+    this.#controller = null;
+    if (sendAgain?.(error) === true) return;
     this.#finish(error);
   }
 

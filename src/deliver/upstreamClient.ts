@@ -3,9 +3,9 @@
  * request and its reply.
  */
 import tls from "node:tls";
-import { Pool } from "undici";
 import type { Dispatcher } from "undici";
 import type { Reply } from "./classify.ts";
+import { Connections } from "./connections.ts";
 import { DeliveryError } from "./errors.ts";
 import { describeFailure, Exchange } from "./exchange.ts";
 import type { DeliveryOptions, UpstreamAuth, UpstreamOptions, UpstreamTls } from "./options.ts";
@@ -19,7 +19,7 @@ type TlsConnection = Pick<tls.ConnectionOptions, "secureContext" | "rejectUnauth
 
 /** Connections to one upstream, and what every request to it carries. */
 export class UpstreamClient {
-  readonly #pool: Pool;
+  readonly #connections: Connections;
   readonly #request: Dispatcher.DispatchOptions;
   readonly #tenantHeader: string | null;
   /** Of a request that names its tenant, without the tenant. */
@@ -37,12 +37,9 @@ export class UpstreamClient {
     maxConnections: number,
     userAgent: string,
   ) {
-    this.#pool = new Pool(upstream.url.origin, {
-      connections: maxConnections,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs), ...buildTls(upstream) },
+    this.#connections = new Connections(upstream.url.origin, maxConnections, {
+      timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+      ...buildTls(upstream),
     });
     const headers = buildHeaders(upstream, userAgent);
     this.#request = {
@@ -62,21 +59,34 @@ export class UpstreamClient {
   /**
    * Starts to send a remote write 1.0 request body.
    *
+   * When the upstream closes a connection that was used before, and has not begun to answer, the request goes out once more
+   * at once. It can have been processed all the same, for what broke may have been the way back: delivery is at least once,
+   * and receivers of remote write take equal samples twice.
+   *
    * @param body    not to be changed any more
    * @param tenant  whose it is, for the tenant header, which it leaves in as it is: each byte a character (latin1)
    * @param onReply called once, after this has returned; does not throw
    */
   post(body: Uint8Array, tenant: string | null, onReply: (reply: Reply) => void): Exchange {
-    const exchange = new Exchange(this.#timeoutMs, (reply) => {
-      onReply(this.#mask(reply));
-    });
-    this.#pool.dispatch({ ...this.#request, ...this.#tenantHeaders(tenant), body }, exchange);
+    const request = { ...this.#request, ...this.#tenantHeaders(tenant), body };
+    const exchange = new Exchange(
+      this.#timeoutMs,
+      (reply) => {
+        onReply(this.#mask(reply));
+      },
+      (error) => {
+        if (!this.#connections.isStale(error)) return false;
+        this.#connections.dispatchAlone(request, exchange);
+        return true;
+      },
+    );
+    this.#connections.dispatch(request, exchange);
     return exchange;
   }
 
   /** Closes all connections. What is under way should have ended or been aborted. */
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await this.#connections.destroy();
   }
 
   /** The headers of a request that names its tenant; nothing for another. */

@@ -20,7 +20,11 @@ function makeController(): Dispatcher.DispatchController & { readonly reasons: s
 describe("an exchange that is given up while it waits for a connection", () => {
   it("fails at once, and does not begin when the connection comes after all", async () => {
     const replies: Reply[] = [];
-    const exchange = new Exchange(60_000, (reply) => replies.push(reply));
+    const exchange = new Exchange(
+      60_000,
+      (reply) => replies.push(reply),
+      () => true,
+    );
     exchange.abort("the gateway is shutting down");
     expect(replies).toEqual([]);
     await Promise.resolve();
