@@ -5,6 +5,7 @@
  * delivers, composeAnswer() tells the sender. What happens is counted here, since the stages know no metrics.
  */
 import { randomBytes, randomInt } from "node:crypto";
+import { lookup } from "node:dns";
 import { setImmediate } from "node:timers";
 import type { Logger } from "pino";
 import type { Config, RouteConfig } from "./config/config.ts";
@@ -376,7 +377,7 @@ export class Gateway {
     const destinations = upstreams.map((upstream): [number, Destination] => {
       const metrics = this.#metrics.upstream(route.name, upstream.name, route.placement.replicas);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
-      const tools = { now, random: Math.random, log, userAgent: `stream-metrics-route/${VERSION}` };
+      const tools = { now, random: Math.random, log, lookup, userAgent: `stream-metrics-route/${VERSION}` };
       const spool =
         delivery.onOutage === "spool" ? this.#openSpool(route.name, upstream.name, metrics) : null;
       const events: SenderEvents = {

@@ -4,6 +4,7 @@
  *
  * Nothing of it is counted or logged, and nothing is left of it.
  */
+import { lookup } from "node:dns";
 import { pino, type Logger } from "pino";
 import { Pool, type Dispatcher } from "undici";
 import type { DeliveryOptions } from "./deliver/options.ts";
@@ -124,7 +125,7 @@ function buildSender(origin: string, now: () => number): Sender {
       tls: { insecureSkipVerify: false },
     },
     DELIVERY,
-    { now, random: Math.random, log: pino({ level: "silent" }), userAgent: "warm-up" },
+    { now, random: Math.random, log: pino({ level: "silent" }), lookup, userAgent: "warm-up" },
     { settled: () => undefined, attempted: () => undefined, breakerChanged: () => undefined },
     null,
   );

@@ -8,6 +8,7 @@
  * At its deadline a parcel is answered although an attempt may be under way. That attempt goes on, since it may well
  * succeed; what its sender sends again waits behind it, if it comes to the same lane.
  */
+import type { LookupFunction } from "node:net";
 import type { Logger } from "pino";
 import { Attempts } from "./attempts.ts";
 import type { BreakerState } from "./breaker.ts";
@@ -41,6 +42,8 @@ export interface SenderTools {
   /** 0 <= random() < 1 */
   readonly random: () => number;
   readonly log: Logger;
+  /** Finds the addresses of an upstream's host: for each connection that is opened, so that an upstream may move. */
+  readonly lookup: LookupFunction;
   /** The User-Agent header. */
   readonly userAgent: string;
 }
@@ -68,7 +71,7 @@ export class Sender {
     const log = new DeliveryLog(tools.log, upstream.name, tools.now);
     const { withoutTenant, ofTenants } = maxAttempts(delivery);
     const connections = withoutTenant + ofTenants + 1; // one for metadata
-    const client = new UpstreamClient(upstream, delivery, connections, tools.userAgent);
+    const client = new UpstreamClient(upstream, delivery, connections, tools);
     this.#attempts = new Attempts(client, delivery, tools, log, {
       attempted: (result, durationMs) => {
         events.attempted(result, durationMs);

@@ -2,6 +2,7 @@
  * HTTP to one upstream: what every request to it carries, and the connections to it. An exchange (see exchange.ts) is one
  * request and its reply.
  */
+import type { LookupFunction } from "node:net";
 import tls from "node:tls";
 import type { Dispatcher } from "undici";
 import type { Reply } from "./classify.ts";
@@ -16,6 +17,11 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const MASK = "<secret>";
 
 type TlsConnection = Pick<tls.ConnectionOptions, "secureContext" | "rejectUnauthorized" | "servername">;
+
+interface Tools {
+  readonly lookup: LookupFunction;
+  readonly userAgent: string;
+}
 
 /** Connections to one upstream, and what every request to it carries. */
 export class UpstreamClient {
@@ -35,10 +41,11 @@ export class UpstreamClient {
     upstream: UpstreamOptions,
     { remoteTimeoutMs: timeoutMs, tenantHeader }: Pick<DeliveryOptions, "remoteTimeoutMs" | "tenantHeader">,
     maxConnections: number,
-    userAgent: string,
+    { lookup, userAgent }: Tools,
   ) {
     this.#connections = new Connections(upstream.url.origin, maxConnections, {
       timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+      lookup,
       ...buildTls(upstream),
     });
     const headers = buildHeaders(upstream, userAgent);

@@ -371,6 +371,29 @@ describe("an upstream that refuses and does not finish saying why", () => {
   });
 });
 
+describe("a redirect to another host", () => {
+  it.each([301, 302, 303, 307, 308])(
+    "by %i is not followed but tried again, and is an error",
+    async (status) => {
+      const other = await StubUpstream.start([OK]);
+      const location = `http://localhost:${other.port}/api/v1/write`;
+      stub = await StubUpstream.start([answer(status, "", { Location: location }), OK]);
+      test = new SenderUnderTest(`http://127.0.0.1:${stub.port}/`, {
+        breaker: { consecutiveFailures: 1, resetAfterMs: 10 },
+        delivery: { minBackoffMs: 20, maxBackoffMs: 20 },
+      });
+      const [outcome] = await test.deliver([makeParcel()], Date.now() + 5_000);
+      await other.close();
+      expect(outcome?.kind).toBe("undelivered");
+      expect(other.requests).toEqual([]);
+      expect(test.breakerStates[0]).toBe("open");
+      expect(test.log("error").map(({ msg }) => msg)).toEqual([
+        expect.stringContaining(`${status} to ${location}, which is not followed, for a batch of 512 series`),
+      ]);
+    },
+  );
+});
+
 describe("an upstream whose 2xx body has no end", () => {
   it("has its connection closed, and further parcels get through", async () => {
     const closed: Promise<void>[] = [];

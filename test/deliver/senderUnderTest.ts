@@ -1,4 +1,6 @@
 /** A sender as the gateway would make it, and a record of all that it reports. */
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
 import { pino } from "pino";
 import type { BreakerState } from "../../src/deliver/breaker.ts";
 import type { BreakerOptions, DeliveryOptions, UpstreamOptions } from "../../src/deliver/options.ts";
@@ -18,6 +20,7 @@ export interface Settings {
   readonly breaker?: BreakerOptions;
   readonly random?: () => number;
   readonly spool?: UpstreamSpool;
+  readonly lookup?: LookupFunction;
 }
 
 /** What waits goes at once. */
@@ -106,7 +109,13 @@ export class SenderUnderTest {
     this.sender = new Sender(
       upstream,
       delivery,
-      { now: Date.now, random, log, userAgent: "stream-metrics-route/test" },
+      {
+        now: Date.now,
+        random,
+        log,
+        lookup: settings.lookup ?? lookup,
+        userAgent: "stream-metrics-route/test",
+      },
       {
         settled: (end, from, parcels, items) => {
           this.settled.add(end, from, parcels, items);

@@ -41,10 +41,19 @@ export class StubUpstream {
   }
 
   /** @param script acts in the order of the requests; the last one is for all further requests too */
-  static async start(script: Act[], tls: https.ServerOptions | null = null): Promise<StubUpstream> {
+  static async start(
+    script: Act[],
+    tls: https.ServerOptions | null = null,
+    { host = "127.0.0.1", port = 0 } = {},
+  ): Promise<StubUpstream> {
     const stub = new StubUpstream(script, tls);
-    await new Promise<void>((resolve) => stub.#server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => stub.#server.listen(port, host, resolve));
     return stub;
+  }
+
+  /** Serves a connection that was accepted elsewhere. */
+  take(socket: Socket): void {
+    this.#server.emit("connection", socket);
   }
 
   get port(): number {
@@ -65,6 +74,39 @@ export class StubUpstream {
     const act = this.#script.length > 1 ? this.#script.shift() : this.#script[0];
     if (act === undefined) throw new Error("a stub upstream needs a script");
     return act;
+  }
+}
+
+/** An upstream below HTTP: a test writes down what it does with each connection. */
+export class StubConnections {
+  readonly #server: net.Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(script: readonly ((socket: Socket) => void)[]) {
+    const rest = [...script];
+    this.#server = net.createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => undefined); // resets are part of the script
+      (rest.length > 1 ? rest.shift() : rest[0])?.(socket);
+    });
+  }
+
+  /** @param script in the order of the connections; the last one is for all further connections too */
+  static async start(script: readonly ((socket: Socket) => void)[]): Promise<StubConnections> {
+    const stub = new StubConnections(script);
+    await new Promise<void>((resolve) => stub.#server.listen(0, "127.0.0.1", resolve));
+    return stub;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
   }
 }
 

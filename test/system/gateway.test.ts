@@ -225,6 +225,34 @@ describe("an upstream that refuses for good", () => {
     await expectBalance();
   });
 
+  it("is heard of by one of ten senders whose series share a request, and the other nine get their 2xx", async () => {
+    rig = await GatewayRig.start(1, taskRoute);
+    const [receiver] = rig.receivers;
+    let open = (): void => undefined;
+    const judge = (response: ServerResponse): void => {
+      const isBad = receiver?.requests.at(-1)?.series.some(({ labels }) => labels[0]?.[1] === "bad");
+      reply(isBad === true ? 400 : 204, isBad === true ? "out of bounds" : "")(response);
+    };
+    rig.receiver(0).answer = (response) => {
+      open = () => response.writeHead(204).end();
+      rig.receiver(0).answer = judge;
+    };
+    const first = rig.send(requestBody(oneSample("first")));
+    await expect.poll(() => rig.receiver(0).requests.length).toBe(1);
+    const senders = ["a", "b", "c", "d", "bad", "e", "f", "g", "h", "i"];
+    const answers = senders.map((name) => rig.send(requestBody(oneSample(name))));
+    await expect.poll(() => rig.metric("samples_routed_total")).toBe(11);
+    open();
+    expect((await first).status).toBe(204);
+    expect((await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`)).toEqual(
+      senders.map((name) =>
+        name === "bad" ? "400 upstream vmagent-0 refused its part with 400: out of bounds" : "204 ",
+      ),
+    );
+    expect(rig.receiver(0).requests[1]?.series).toHaveLength(10);
+    await expectBalance();
+  });
+
   it("gives way to a 503 while another upstream is away", async () => {
     rig = await GatewayRig.start(3, (urls) =>
       taskRoute(urls, "{on_outage: refuse, delivery_deadline: 100ms}"),
