@@ -428,7 +428,7 @@ export class Gateway {
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(
-      this.#config.limits,
+      { ...this.#config.limits, maxConnectionAgeMs: this.#config.maxConnectionAgeMs },
       handler,
       {
         answered: (status, durationMs) => {
@@ -455,7 +455,7 @@ export class Gateway {
           this.#log.error({ err: error }, "a request failed by a bug, its sender got 500");
         },
       },
-      now,
+      { now, random: Math.random },
     );
   }
 }

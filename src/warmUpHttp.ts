@@ -92,7 +92,7 @@ function buildServer(write: WriteHandler["write"], now: () => number): IngestSer
   const metrics: WriteHandler["metrics"] = () => Promise.resolve({ contentType: "text/plain", text: "" });
   const ignore = (): void => undefined;
   return new IngestServer(
-    { maxBodyBytes: CONNECTIONS * BODY.length, bodyTimeoutMs: TIMEOUT_MS },
+    { maxBodyBytes: CONNECTIONS * BODY.length, bodyTimeoutMs: TIMEOUT_MS, maxConnectionAgeMs: 0 },
     { write, metrics },
     {
       connected: ignore,
@@ -102,7 +102,7 @@ function buildServer(write: WriteHandler["write"], now: () => number): IngestSer
       malformed: ignore,
       failed: ignore,
     },
-    now,
+    { now, random: Math.random },
   );
 }
 

@@ -24,6 +24,8 @@ export interface Config {
   readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
   readonly decisionTable: DecisionTableLimits;
   readonly shutdown: ShutdownOptions;
+  /** See ConnectionOptions. */
+  readonly maxConnectionAgeMs: number;
   /** Used by the routes with `on_outage: spool`. */
   readonly spool: SpoolOptions;
   /** Applied before all routes. */

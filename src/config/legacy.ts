@@ -22,7 +22,16 @@ export type LegacyHash = "jump" | "hashmod";
 
 /** `router_rule` stands in the old gateway's examples, though its code never took it. */
 const LEGACY_KEYS = ["router_rules", "router_rule", "global"];
-const NATIVE_KEYS = ["listen", "limits", "memory", "shutdown", "spool", "relabel_configs", "routes"];
+const NATIVE_KEYS = [
+  "listen",
+  "limits",
+  "memory",
+  "shutdown",
+  "max_connection_age",
+  "spool",
+  "relabel_configs",
+  "routes",
+];
 
 const TASK_LABEL = "stream_task_id";
 const NO_LABELS: readonly string[] = [];

@@ -51,6 +51,7 @@ function readTop(top: Section, folder: string, { checkRule, checkPlacement }: St
     limits: top.section("limits", readLimits),
     decisionTable: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
+    maxConnectionAgeMs: top.optional("max_connection_age", duration({ min: 0 }), 120_000),
     spool: top.section("spool", readSpool),
     relabel: rules.readGlobal(top, "relabel_configs"),
     routes: top.required("routes", list, "a list of routes") ?? [],

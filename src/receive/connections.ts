@@ -1,21 +1,64 @@
 /**
- * The connections of a listener, and which of them have a request under way.
+ * The connections of a listener, which of them have a request under way, and which have come of age.
  *
  * Node's own notion of an idle connection leaves out those that have sent nothing or half a request head: they would hold
  * up the end of a process for as long as they like.
+ *
+ * One that has come of age is to end with its next answer. If it is idle then, nobody may come for that answer: it is closed
+ * at once, as long as nothing of a request has arrived.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
+/** A part of the age, up or down by chance: connections that were opened together are not to end together. */
+const AGE_SPREAD = 0.1;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export interface ConnectionTools {
+  readonly now: () => number;
+  /** 0 <= random() < 1 */
+  readonly random: () => number;
+}
+
+interface Connection {
+  requestsUnderWay: number;
+  /** What had been read when the last request ended. */
+  bytesOfRequests: number;
+  /** Infinity for never. */
+  readonly oldAt: number;
+}
+
 export class Connections {
-  /** Requests under way by connection. */
-  readonly #requests = new Map<Socket, number>();
+  readonly #maxAgeMs: number;
+  readonly #tools: ConnectionTools;
+  readonly #connections = new Map<Socket, Connection>();
+
+  /** @param maxAgeMs 0 for none */
+  constructor(maxAgeMs: number, tools: ConnectionTools) {
+    this.#maxAgeMs = maxAgeMs;
+    this.#tools = tools;
+  }
 
   add(socket: Socket): void {
-    this.#requests.set(socket, 0);
+    const ageMs = this.#maxAgeMs === 0 ? Infinity : this.#spread(this.#maxAgeMs);
+    const connection = { requestsUnderWay: 0, bytesOfRequests: 0, oldAt: this.#tools.now() + ageMs };
+    this.#connections.set(socket, connection);
+    const timer =
+      ageMs === Infinity
+        ? undefined
+        : setTimeout(() => {
+            const isIdle = connection.requestsUnderWay === 0;
+            if (isIdle && socket.bytesRead === connection.bytesOfRequests) socket.destroy();
+          }, ageMs).unref();
     socket.once("close", () => {
-      this.#requests.delete(socket);
+      clearTimeout(timer);
+      this.#connections.delete(socket);
     });
+  }
+
+  /** Whether it is to end with its next answer. */
+  isOld(socket: Socket): boolean {
+    return (this.#connections.get(socket)?.oldAt ?? Infinity) <= this.#tools.now();
   }
 
   /** Counts a request as under way until its response is out or given up. */
@@ -27,7 +70,7 @@ export class Connections {
   }
 
   isUsed(socket: Socket): boolean {
-    return (this.#requests.get(socket) ?? 0) > 0;
+    return (this.#connections.get(socket)?.requestsUnderWay ?? 0) > 0;
   }
 
   /** Whether a request has a body that has not come to its end. */
@@ -38,11 +81,20 @@ export class Connections {
 
   /** Closes the connections that have no request under way. */
   closeUnused(): void {
-    for (const [socket, requests] of this.#requests) if (requests === 0) socket.destroy();
+    for (const [socket, { requestsUnderWay }] of this.#connections) {
+      if (requestsUnderWay === 0) socket.destroy();
+    }
   }
 
   #change(socket: Socket, by: 1 | -1): void {
-    const requests = this.#requests.get(socket);
-    if (requests !== undefined) this.#requests.set(socket, requests + by);
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    connection.requestsUnderWay += by;
+    if (by === -1) connection.bytesOfRequests = socket.bytesRead;
+  }
+
+  #spread(ageMs: number): number {
+    const spread = ageMs * (1 + AGE_SPREAD * (2 * this.#tools.random() - 1));
+    return Math.min(spread, LONGEST_TIMER_MS);
   }
 }

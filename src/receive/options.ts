@@ -11,3 +11,11 @@ export interface BodyLimits {
   /** A request whose body is not complete this long after its headers has its connection closed. */
   readonly bodyTimeoutMs: number;
 }
+
+export interface ConnectionOptions {
+  /**
+   * A connection of this age, more or less, is closed between two requests: whoever balances connections gives the sender
+   * another, which may go elsewhere. 0: never.
+   */
+  readonly maxConnectionAgeMs: number;
+}

@@ -6,12 +6,12 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { Connections } from "./connections.ts";
+import { Connections, type ConnectionTools } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
 import type { WriteAnswer } from "./answer.ts";
 import { type BodyResult, readBody } from "./body.ts";
 import { unsupportedReason } from "./negotiate.ts";
-import type { BodyLimits, ListenAddress } from "./options.ts";
+import type { BodyLimits, ConnectionOptions, ListenAddress } from "./options.ts";
 
 export const WRITE_PATHS = [
   "/api/v1/write",
@@ -65,16 +65,22 @@ export class IngestServer {
   readonly #events: ReceiveEvents;
   readonly #now: () => number;
   readonly #server: Server;
-  readonly #connections = new Connections();
+  readonly #connections: Connections;
   #ready = false;
   #isLeaving = false;
   #stopping = false;
 
-  constructor(limits: BodyLimits, handler: WriteHandler, events: ReceiveEvents, now: () => number) {
-    this.#limits = limits;
+  constructor(
+    options: BodyLimits & ConnectionOptions,
+    handler: WriteHandler,
+    events: ReceiveEvents,
+    tools: ConnectionTools,
+  ) {
+    this.#limits = options;
     this.#handler = handler;
     this.#events = events;
-    this.#now = now;
+    this.#now = tools.now;
+    this.#connections = new Connections(options.maxConnectionAgeMs, tools);
     this.#server = createServer(
       // A body has its own timeout, since Node's answers 408.
       { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
@@ -227,12 +233,18 @@ export class IngestServer {
     text: string,
     contentType = "text/plain; charset=utf-8",
   ): void {
-    // While stopping, a connection that is kept open after its last answer would hold up the end, or end under its sender's next
-    // request; and a body that is not read to its end would be taken for the next request.
-    if (this.#stopping || this.#isLeaving || this.#connections.isSending(response.req))
-      response.setHeader("Connection", "close");
+    if (this.#isLastAnswer(response.req)) response.setHeader("Connection", "close");
     if (text === "") response.writeHead(status).end();
     else response.writeHead(status, { "Content-Type": contentType }).end(text);
+  }
+
+  /**
+   * Whether the connection ends with the answer. While stopping, one that is kept open after its last answer would hold up the
+   * end, or end under its sender's next request; and a body that is not read to its end would be taken for the next request.
+   */
+  #isLastAnswer(request: IncomingMessage): boolean {
+    const isStopping = this.#stopping || this.#isLeaving;
+    return isStopping || this.#connections.isOld(request.socket) || this.#connections.isSending(request);
   }
 
   /** What is no HTTP gets 400; what is too slow gets nothing, since a 408 would make Prometheus drop its batch. */

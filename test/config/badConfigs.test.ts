@@ -5,7 +5,8 @@ import type { BadConfig } from "./badConfig.ts";
 const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]`;
 
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
-const KNOWN_AT_TOP = "want one of: listen, limits, memory, shutdown, spool, relabel_configs, routes";
+const KNOWN_AT_TOP =
+  "want one of: listen, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes";
 const KNOWN_IN_ROUTE =
   "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, upstreams, placement, delivery";
 

@@ -1,15 +1,17 @@
 import { connect } from "node:net";
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { compress } from "snappyjs";
 import type { WriteAnswer } from "../../src/receive/answer.ts";
-import type { BodyLimits } from "../../src/receive/options.ts";
+import type { BodyLimits, ConnectionOptions } from "../../src/receive/options.ts";
 import { IngestServer, type RequestHeaders, WRITE_PATHS } from "../../src/receive/server.ts";
 import { WireError } from "../../src/wire/errors.ts";
 import { uncompressBlock } from "../../src/wire/snappy.ts";
 import { collectGarbage } from "../deliver/garbage.ts";
 
-const LIMITS: BodyLimits = { maxBodyBytes: 1000, bodyTimeoutMs: 5000 };
+type Options = BodyLimits & ConnectionOptions;
+
+const OPTIONS: Options = { maxBodyBytes: 1000, bodyTimeoutMs: 5000, maxConnectionAgeMs: 0 };
 const MAX_DECODED_BYTES = 2000;
 
 /** A listener whose handler answers as told, and that records what reached it. */
@@ -26,10 +28,13 @@ class Rig {
   readonly server: IngestServer;
   connections = 0;
   port = 0;
+  /** How far the listener's clock is ahead. */
+  aheadMs = 0;
+  chance = 0.5;
 
-  constructor(limits: Partial<BodyLimits>) {
+  constructor(options: Partial<Options>) {
     this.server = new IngestServer(
-      { ...LIMITS, ...limits },
+      { ...OPTIONS, ...options },
       {
         write: (body, headers) => {
           this.lastBody = new WeakRef(body);
@@ -50,7 +55,7 @@ class Rig {
         malformed: ({ code }) => this.malformed.push(code),
         failed: () => undefined,
       },
-      Date.now,
+      { now: () => Date.now() + this.aheadMs, random: () => this.chance },
     );
   }
 }
@@ -63,8 +68,8 @@ interface Reply {
 
 const rigs: Rig[] = [];
 
-async function startRig(limits: Partial<BodyLimits> = {}): Promise<Rig> {
-  const rig = new Rig(limits);
+async function startRig(options: Partial<Options> = {}): Promise<Rig> {
+  const rig = new Rig(options);
   rigs.push(rig);
   rig.port = await rig.server.listen({ host: "127.0.0.1", port: 0 });
   return rig;
@@ -85,9 +90,10 @@ function send(
     headers?: Record<string, string>;
     body?: Uint8Array;
     chunked?: boolean;
+    agent?: Agent;
   } = {},
 ): Promise<Reply> {
-  const { method = "POST", path = "/api/v1/write", headers = {}, body, chunked = false } = options;
+  const { method = "POST", path = "/api/v1/write", headers = {}, body, chunked = false, agent } = options;
   return new Promise((resolve, reject) => {
     const length = chunked
       ? { "Transfer-Encoding": "chunked" }
@@ -95,7 +101,7 @@ function send(
         ? {}
         : { "Content-Length": String(body.length) };
     const request = httpRequest(
-      { port, host: "127.0.0.1", method, path, headers: { ...headers, ...length } },
+      { port, host: "127.0.0.1", method, path, headers: { ...headers, ...length }, agent },
       (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -120,7 +126,7 @@ function sendRaw(
     let got = "";
     const socket = connect(port, "127.0.0.1", () => {
       socket.write(head, "latin1");
-      then((text) => socket.write(text));
+      then((text) => socket.write(text, "latin1"));
     });
     socket.on("data", (chunk) => {
       got += chunk.toString("latin1");
@@ -387,6 +393,85 @@ describe("connections", () => {
     const twoRequests = "GET /-/healthy HTTP/1.1\r\nHost: a\r\n";
     await sendRaw(rig, `${twoRequests}\r\n${twoRequests}Connection: close\r\n\r\n`);
     expect(rig.connections).toBe(2);
+  });
+});
+
+describe("a connection that comes of age", () => {
+  const MINUTE_MS = 60_000;
+  const agents: Agent[] = [];
+  afterEach(() => {
+    for (const agent of agents.splice(0)) agent.destroy();
+  });
+
+  /** Sends requests over one connection; resolves with what the last is answered for it: keep-alive or close. */
+  function sender(rig: Rig): () => Promise<unknown> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    agents.push(agent);
+    return async () => (await send(rig, { body: BODY, agent })).headers["connection"];
+  }
+
+  it.each([
+    { name: "exactly", chance: 0.5, ageMs: MINUTE_MS },
+    { name: "a tenth before", chance: 0, ageMs: 54_000 },
+    { name: "nearly a tenth after", chance: 0.99, ageMs: 65_880 },
+  ])("$name, as chance wants it, is closed with its next answer", async ({ chance, ageMs }) => {
+    const rig = await startRig({ maxConnectionAgeMs: MINUTE_MS });
+    rig.chance = chance;
+    const sendOne = sender(rig);
+    expect(await sendOne()).toBe("keep-alive");
+    rig.aheadMs = ageMs - 5_000;
+    expect(await sendOne()).toBe("keep-alive");
+    rig.aheadMs = ageMs;
+    expect(await sendOne()).toBe("close");
+    expect(rig.connections).toBe(1);
+    expect(await sendOne()).toBe("keep-alive");
+    expect(rig.connections).toBe(2);
+    expect(rig.statuses).toEqual([204, 204, 204, 204]);
+  });
+
+  it("never, with an age of nothing", async () => {
+    const rig = await startRig({ maxConnectionAgeMs: 0 });
+    const sendOne = sender(rig);
+    await sendOne();
+    rig.aheadMs = 1e12;
+    expect(await sendOne()).toBe("keep-alive");
+    expect(rig.connections).toBe(1);
+  });
+
+  it("in the middle of a body is closed with the answer to it", async () => {
+    const rig = await startRig({ maxConnectionAgeMs: MINUTE_MS });
+    const body = Buffer.from(BODY).toString("latin1");
+    const head = `POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+    let sendRest = (): void => undefined;
+    const reply = sendRaw(rig, head + body.slice(0, 5), (write) => {
+      sendRest = () => {
+        write(body.slice(5));
+      };
+    });
+    await expect.poll(() => rig.connections).toBe(1);
+    rig.aheadMs = 2 * MINUTE_MS;
+    sendRest();
+    expect(await reply).toMatch(/^HTTP\/1.1 204 [^]*Connection: close/);
+  });
+
+  it("in the middle of a head is closed with the answer to it, and those that are idle at once", async () => {
+    const rig = await startRig({ maxConnectionAgeMs: 300 });
+    const body = Buffer.from(BODY).toString("latin1");
+    const head = `POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+    let sendRest = (): void => undefined;
+    const late = sendRaw(rig, head.slice(0, 30), (write) => {
+      sendRest = () => {
+        write(head.slice(30) + body);
+      };
+    });
+    const began = Date.now();
+    const [unused, used] = await Promise.all([sendRaw(rig, ""), sendRaw(rig, head + body)]);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(290);
+    expect(unused).toBe("");
+    expect(used).toMatch(/^HTTP\/1.1 204 [^]*Connection: keep-alive/);
+    sendRest();
+    expect(await late).toMatch(/^HTTP\/1.1 204 [^]*Connection: close/);
+    expect(rig.statuses).toEqual([204, 204]);
   });
 });
 
