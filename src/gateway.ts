@@ -39,6 +39,7 @@ const MAX_METADATA_PER_SEND = 5_000;
 const ROUTING_BUDGET_MS = 10;
 /** Enough for the last 503s to be sent and read. */
 const LAST_ANSWERS_MS = 1_000;
+const LAST_ANSWERS_IN_HASTE_MS = 500;
 // For the router that warms the process up, whatever is configured for real requests.
 const WARM_UP_BYTES = 1024 * 1024;
 const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 1024 * 1024 };
@@ -149,13 +150,22 @@ export class Gateway {
   /**
    * Ends in order: not ready, still serving for the drain delay, then no new connections while requests under way are
    * finished, all within the grace period; what is not delivered by then is spooled, or refused to its sender.
+   *
+   * @param haste when it is aborted, nothing is waited for any longer: what is not delivered is spooled or refused at once
    */
-  async stop(): Promise<void> {
+  async stop(haste: AbortSignal = new AbortController().signal): Promise<void> {
     const { drainDelayMs, graceMs } = this.#config.shutdown;
     const deadline = now() + graceMs;
     this.#server.setReady(false);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(drainDelayMs, graceMs)));
+    await waitFor(Math.min(drainDelayMs, graceMs), haste);
     const served = this.#server.stop();
+    let overdueInHaste: NodeJS.Timeout | undefined;
+    whenAborted(haste, () => {
+      void this.#closeSenders(now());
+      overdueInHaste = setTimeout(() => {
+        this.#server.abort();
+      }, LAST_ANSWERS_IN_HASTE_MS);
+    });
     // What is still under way shortly before the end is given back, so that its sender gets an answer and not a reset.
     const giveBack = setTimeout(
       () => {
@@ -169,6 +179,7 @@ export class Gateway {
     await served;
     clearTimeout(giveBack);
     clearTimeout(overdue);
+    clearTimeout(overdueInHaste);
     await this.#closeSenders(deadline);
     await this.#spool?.close();
   }
@@ -458,6 +469,22 @@ export class Gateway {
       { now, random: Math.random },
     );
   }
+}
+
+/** Calls back at once if it is aborted already. */
+function whenAborted(signal: AbortSignal, callback: () => void): void {
+  if (signal.aborted) callback();
+  else signal.addEventListener("abort", callback, { once: true });
+}
+
+async function waitFor(ms: number, haste: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    whenAborted(haste, () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 function buildRouter(

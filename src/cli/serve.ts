@@ -30,6 +30,7 @@ export async function serve(file: string, options: ServeOptions): Promise<number
     return 1;
   }
   const ended = waitForSignal("SIGTERM", "SIGINT");
+  const endedAgain = ended.then(() => waitForSignal("SIGTERM", "SIGINT"));
   tellChanges(compareWithKnown(config.spool.path, config), origin === "legacy", log);
   const gateway = await start(config, log);
   if (gateway === null) return 1;
@@ -49,7 +50,12 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   });
   const signal = await ended;
   log.info({ signal }, "stopping: not ready any more, requests under way are finished");
-  await gateway.stop();
+  const haste = new AbortController();
+  void endedAgain.then((again) => {
+    log.warn({ signal: again }, "asked again: what is not delivered is spooled, or refused to its senders");
+    haste.abort();
+  });
+  await gateway.stop(haste.signal);
   log.info("stopped");
   return 0;
 }

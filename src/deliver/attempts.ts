@@ -48,6 +48,9 @@ export class Attempts {
   /** Of those that speak for the upstream. */
   #lastFailure: Pick<Retry, "status" | "cause"> = { status: null, cause: "none yet" };
   #isClosing = false;
+  #isFinished = false;
+  #giveUpAt = Infinity;
+  #giveUpTimer: NodeJS.Timeout | undefined;
 
   constructor(
     client: UpstreamClient,
@@ -127,20 +130,29 @@ export class Attempts {
     this.#breaker.shutdown();
   }
 
-  /** Waits until nothing is under way; what is at that time is given up. @param waitMs from now */
-  async finish(waitMs: number): Promise<void> {
+  /** What is under way then is given up. Of several calls, the earliest time counts. @param waitMs from now */
+  giveUpIn(waitMs: number): void {
+    const at = this.#tools.now() + waitMs;
+    if (at >= this.#giveUpAt || this.#isFinished) return;
+    this.#giveUpAt = at;
+    clearTimeout(this.#giveUpTimer);
+    this.#giveUpTimer = setTimeout(
+      () => {
+        for (const exchange of this.#exchanges) exchange.abort("the gateway is shutting down");
+      },
+      Math.max(0, waitMs),
+    );
+  }
+
+  /** Waits until nothing is under way. */
+  async finish(): Promise<void> {
     if (this.#exchanges.size > 0) {
-      const abortAll = setTimeout(
-        () => {
-          for (const exchange of this.#exchanges) exchange.abort("the gateway is shutting down");
-        },
-        Math.max(0, waitMs),
-      );
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
       });
-      clearTimeout(abortAll);
     }
+    this.#isFinished = true;
+    clearTimeout(this.#giveUpTimer);
     await this.#client.close();
   }
 

@@ -151,17 +151,18 @@ export class Sender {
   /**
    * Ends delivery: what is not delivered goes to the spool, or, without one, what waits is given back at once. Attempts under
    * way are waited for until `deadline` (on the clock of now()) and then aborted. By its end every parcel is settled, and
-   * connections and timers are gone; a second call waits for the first.
+   * connections and timers are gone. A second call waits for the first, of which it can only bring the deadline forward.
    */
   close(deadline: number): Promise<void> {
-    this.#closing ??= this.#shutDown(deadline);
+    this.#attempts.giveUpIn(deadline - this.#tools.now());
+    this.#closing ??= this.#shutDown();
     return this.#closing;
   }
 
-  async #shutDown(deadline: number): Promise<void> {
+  async #shutDown(): Promise<void> {
     this.#attempts.stopBeginning();
     this.#giveUpIfHopeless();
-    await this.#attempts.finish(deadline - this.#tools.now());
+    await this.#attempts.finish();
     await this.#lanes.spooled();
     this.#lanes.stop();
   }

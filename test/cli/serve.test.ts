@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -145,6 +146,115 @@ describe("SIGTERM", () => {
     }
     command.child.kill("SIGTERM");
     expect(await command.exit()).toBe(0);
+  });
+});
+
+describe("SIGTERM while an upstream fails", () => {
+  const GRACE_MS = 3_000;
+  const fail = (response: ServerResponse): void => {
+    response.writeHead(500).end();
+  };
+  const hang = (): void => undefined;
+  const rows = [
+    {
+      name: "and its batch waits for the next attempt",
+      delivery: "{spool_after: 10s, queue_config: {min_backoff: 20s, max_backoff: 20s}}",
+      answers: [fail],
+      isThere: (receiver: Receiver, log: string) =>
+        receiver.requests.length === 1 && log.includes("next attempt"),
+    },
+    {
+      name: "and does not answer the one batch of the half-open breaker",
+      delivery: "{breaker: {consecutive_failures: 1, reset_after: 100ms}}",
+      answers: [fail, hang],
+      isThere: (receiver: Receiver) => receiver.requests.length === 2,
+    },
+    {
+      name: "and is behind, with nothing sent to it",
+      delivery: "{breaker: {consecutive_failures: 1, reset_after: 1h}}",
+      answers: [fail],
+      isThere: (_receiver: Receiver, log: string) =>
+        log.includes("behind, what comes for it goes to the spool"),
+    },
+  ];
+
+  it.each(rows)("$name ends with 0 within the grace period, and the next process delivers", async (row) => {
+    const receiver = new Receiver();
+    const answers: ((response: ServerResponse) => void)[] = [...row.answers];
+    receiver.answer = (response) => {
+      ((answers.length > 1 ? answers.shift() : answers[0]) ?? hang)(response);
+    };
+    const config = `shutdown: {drain_delay: 0s, grace: ${GRACE_MS / 1000}s}\n${taskRoute([await receiver.start()], row.delivery)}`;
+    const { command, url } = await serving(config);
+    const answer = write(url);
+    await expect.poll(() => row.isThere(receiver, command.error)).toBe(true);
+    const began = Date.now();
+    command.child.kill("SIGTERM");
+    expect(await command.exit()).toBe(0);
+    expect(Date.now() - began).toBeLessThan(GRACE_MS + 1_000);
+    expect((await answer).status).toBe(204);
+
+    receiver.requests.length = 0;
+    receiver.answer = (response) => response.writeHead(204).end();
+    await serving(config);
+    await expect.poll(() => receiver.series.length).toBe(1);
+    await receiver.stop();
+  });
+});
+
+describe("SIGTERM that comes again", () => {
+  /** Signals within half a second are taken for one. */
+  const LATER_MS = 600;
+
+  async function askAgain(command: Command): Promise<void> {
+    command.child.kill("SIGTERM");
+    await expect.poll(() => command.error).toContain("stopping");
+    const heardAt = Date.now();
+    await expect.poll(() => Date.now() - heardAt).toBeGreaterThan(LATER_MS);
+    command.child.kill("SIGTERM");
+    await expect.poll(() => command.error).toContain("asked again");
+  }
+
+  it.each([
+    { name: "refuses", onOutage: "refuse", status: 503, later: 0 },
+    { name: "spools", onOutage: "spool", status: 204, later: 1 },
+  ])("ends the drain delay, and $name at once what is not delivered", async ({ onOutage, status, later }) => {
+    const receiver = new Receiver();
+    receiver.answer = () => undefined;
+    const delivery = `{on_outage: ${onOutage}, spool_after: 10s}`;
+    const config = `shutdown: {drain_delay: 20s, grace: 25s}\n${taskRoute([await receiver.start()], delivery)}`;
+    const { command, url } = await serving(config);
+    const answer = write(url);
+    await expect.poll(() => receiver.requests.length).toBe(1);
+    await askAgain(command);
+    const began = Date.now();
+    expect(await command.exit()).toBe(0);
+    expect(Date.now() - began).toBeLessThan(3_000);
+    expect((await answer).status).toBe(status);
+
+    receiver.requests.length = 0;
+    receiver.answer = (response) => response.writeHead(204).end();
+    const next = await serving(config);
+    if (later > 0) await expect.poll(() => receiver.series.length).toBe(later);
+    next.command.child.kill("SIGTERM");
+    expect(receiver.series).toHaveLength(later);
+    await receiver.stop();
+  });
+
+  it("does not wait for a request that does not come to its end, and a third one changes nothing", async () => {
+    const { command, url } = await serving(
+      `shutdown: {drain_delay: 0s, grace: 5m}\nlimits: {body_timeout: 5m}\n${taskRoute(["http://127.0.0.1:1/"])}`,
+    );
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.on("error", () => undefined);
+    socket.write(
+      "POST /api/v1/write HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n",
+    );
+    await once(socket, "data"); // the listener has the head
+    await askAgain(command);
+    command.child.kill("SIGTERM");
+    expect(await command.exit()).toBe(0);
+    expect(command.error.split("asked again")).toHaveLength(2);
   });
 });
 
