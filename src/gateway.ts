@@ -16,8 +16,9 @@ import { Sender, type SenderEvents } from "./deliver/sender.ts";
 import { diskFiles } from "./deliver/spool/diskFiles.ts";
 import { SpoolStore } from "./deliver/spool/spoolStore.ts";
 import type { UpstreamSpool } from "./deliver/spool/upstreamSpool.ts";
-import { composeAnswer, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
-import { IngestServer, type RequestHeaders } from "./receive/server.ts";
+import { MemoryBudget } from "./memoryBudget.ts";
+import { composeAnswer, refuseForMemory, type WriteAnswer, type WriteReport } from "./receive/answer.ts";
+import { IngestServer, type RequestHeaders, type WriteHandler } from "./receive/server.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
 import type { Consignment, RoutedRequest, SeriesCounts } from "./route/requestParts.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
@@ -69,6 +70,7 @@ export class Gateway {
   readonly #router: Router;
   readonly #tenants: Tenants;
   readonly #resends = new Resends(now);
+  readonly #memory: MemoryBudget;
   /** null when no route spools. */
   readonly #spool: SpoolStore | null;
   /** By route and slot. */
@@ -103,6 +105,7 @@ export class Gateway {
     this.#config = config;
     this.#log = log;
     this.#spool = spool;
+    this.#memory = new MemoryBudget(config.memory.inFlightBytes);
     this.#metrics = new Metrics(VERSION, {
       refusal: REFUSAL_REASONS,
       drop: DROP_REASONS,
@@ -112,7 +115,7 @@ export class Gateway {
     this.#router = buildRouter(
       config,
       config.limits.maxDecodedBytes,
-      config.decisionTable,
+      config.memory.decisionTable,
       () => this.#turns.isDue,
     );
     this.#tenants = new Tenants(
@@ -206,11 +209,12 @@ export class Gateway {
   }
 
   /** Routes first and delivers then, so that nothing holds the request while its parts wait for their upstreams. */
-  #write(body: readonly Uint8Array[], headers: RequestHeaders): Promise<WriteAnswer> {
+  #write(body: readonly Uint8Array[], headers: RequestHeaders, onRouted: () => void): Promise<WriteAnswer> {
     const tenants = this.#tenants.of((name) => headers[name]);
-    return this.#turns
-      .run(this.#router.route(body, tenants))
-      .then((routed) => this.#deliverAll(routed, tenants));
+    return this.#turns.run(this.#router.route(body, tenants)).then((routed) => {
+      onRouted();
+      return this.#deliverAll(routed, tenants);
+    });
   }
 
   async #deliverAll(routed: RoutedRequest, tenants: RequestTenants): Promise<WriteAnswer> {
@@ -388,7 +392,10 @@ export class Gateway {
     const destinations = upstreams.map((upstream): [number, Destination] => {
       const metrics = this.#metrics.upstream(route.name, upstream.name, route.placement.replicas);
       const log = this.#log.child({ route: route.name, upstream: upstream.name });
-      const tools = { now, random: Math.random, log, lookup, userAgent: `stream-metrics-route/${VERSION}` };
+      const memory = this.#memory.holder();
+      metrics.watchMemory(() => memory);
+      const userAgent = `stream-metrics-route/${VERSION}`;
+      const tools = { now, random: Math.random, log, lookup, userAgent, memory };
       const spool =
         delivery.onOutage === "spool" ? this.#openSpool(route.name, upstream.name, metrics) : null;
       const events: SenderEvents = {
@@ -434,8 +441,20 @@ export class Gateway {
   }
 
   #buildServer(): IngestServer {
-    const handler = {
-      write: (body: readonly Uint8Array[], headers: RequestHeaders) => this.#write(body, headers),
+    const bodies = this.#memory.holder();
+    this.#metrics.watchMemory(
+      this.#memory.maxBytes,
+      () => this.#memory.heldBytes,
+      () => bodies,
+    );
+    const handler: WriteHandler = {
+      write: (body, headers, onRouted) => this.#write(body, headers, onRouted),
+      refuse: () => {
+        this.#rarely.say("memory", (heldBack) => {
+          this.#log.warn({ heldBack }, "requests are refused unread, as much is under way as memory allows");
+        });
+        return refuseForMemory(Math.random());
+      },
       metrics: () => this.#metrics.exposition(),
     };
     return new IngestServer(
@@ -467,6 +486,7 @@ export class Gateway {
         },
       },
       { now, random: Math.random },
+      bodies,
     );
   }
 }

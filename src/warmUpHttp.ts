@@ -9,6 +9,7 @@ import { pino, type Logger } from "pino";
 import { Pool, type Dispatcher } from "undici";
 import type { DeliveryOptions } from "./deliver/options.ts";
 import { Sender } from "./deliver/sender.ts";
+import { MemoryBudget } from "./memoryBudget.ts";
 import type { WriteAnswer } from "./receive/answer.ts";
 import { IngestServer, WRITE_PATHS, type WriteHandler } from "./receive/server.ts";
 import { type Parcel, withHeadroom } from "./wire/parcel.ts";
@@ -21,6 +22,8 @@ const LONGEST_MS = 400;
 const TIMEOUT_MS = 2_000;
 const SERIES = 2_000;
 const BODY = new Uint8Array(70 * 1024);
+/** More than all of it takes. */
+const MEMORY_BYTES = 64 * 1024 * 1024;
 const [WRITE_PATH] = WRITE_PATHS;
 
 const DELIVERY: DeliveryOptions = {
@@ -93,7 +96,7 @@ function buildServer(write: WriteHandler["write"], now: () => number): IngestSer
   const ignore = (): void => undefined;
   return new IngestServer(
     { maxBodyBytes: CONNECTIONS * BODY.length, bodyTimeoutMs: TIMEOUT_MS, maxConnectionAgeMs: 0 },
-    { write, metrics },
+    { write, metrics, refuse: () => ({ status: 503, body: "" }) },
     {
       connected: ignore,
       answered: ignore,
@@ -103,6 +106,7 @@ function buildServer(write: WriteHandler["write"], now: () => number): IngestSer
       failed: ignore,
     },
     { now, random: Math.random },
+    new MemoryBudget(MEMORY_BYTES).holder(),
   );
 }
 
@@ -125,7 +129,14 @@ function buildSender(origin: string, now: () => number): Sender {
       tls: { insecureSkipVerify: false },
     },
     DELIVERY,
-    { now, random: Math.random, log: pino({ level: "silent" }), lookup, userAgent: "warm-up" },
+    {
+      now,
+      random: Math.random,
+      log: pino({ level: "silent" }),
+      lookup,
+      userAgent: "warm-up",
+      memory: new MemoryBudget(MEMORY_BYTES).holder(),
+    },
     { settled: () => undefined, attempted: () => undefined, breakerChanged: () => undefined },
     null,
   );

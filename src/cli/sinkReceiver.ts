@@ -6,7 +6,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readBody } from "../receive/body.ts";
+import { BodyClaim, type BodyMemory, readBody } from "../receive/body.ts";
 import { unsupportedReason } from "../receive/negotiate.ts";
 import type { ListenAddress } from "../receive/options.ts";
 import { WireError } from "../wire/errors.ts";
@@ -18,6 +18,8 @@ import { sinkPage } from "./sinkPage.ts";
 /** Of a body, and of what it decompresses to. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const BODY_TIMEOUT_MS = 60_000;
+/** A sink has one reader at a time, and nothing else to keep. */
+const UNLIMITED: BodyMemory = { tryTake: () => true, release: () => undefined };
 /** Longer than senders keep idle connections, so that none of them meets a reset. */
 const KEEP_ALIVE_TIMEOUT_MS = 95_000;
 
@@ -117,7 +119,7 @@ export class SinkReceiver {
   }
 
   async #serveWrite(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readBody(request, MAX_BYTES, BODY_TIMEOUT_MS);
+    const body = await readBody(request, MAX_BYTES, BODY_TIMEOUT_MS, new BodyClaim(UNLIMITED));
     if (body.kind === "gone") {
       response.destroy();
       return;
@@ -127,11 +129,11 @@ export class SinkReceiver {
     let verdict: Verdict;
     if (unsupported !== null) {
       verdict = { status: 415, reason: unsupported };
-    } else if (body.kind === "too_large") {
+    } else if (body.kind === "body") {
+      verdict = this.#take(Buffer.concat(body.pieces));
+    } else {
       response.setHeader("Connection", "close");
       verdict = { status: 400, reason: `the body is longer than the limit of ${MAX_BYTES} bytes` };
-    } else {
-      verdict = this.#take(Buffer.concat(body.pieces));
     }
     if (verdict.status === 204) {
       response.writeHead(204).end();

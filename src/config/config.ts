@@ -22,7 +22,11 @@ export interface ShutdownOptions {
 export interface Config {
   readonly listen: ListenAddress;
   readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
-  readonly decisionTable: DecisionTableLimits;
+  readonly memory: {
+    /** Of bodies, parcels and batches together. */
+    readonly inFlightBytes: number;
+    readonly decisionTable: DecisionTableLimits;
+  };
   readonly shutdown: ShutdownOptions;
   /** See ConnectionOptions. */
   readonly maxConnectionAgeMs: number;

@@ -49,7 +49,7 @@ function readTop(top: Section, folder: string, { checkRule, checkPlacement }: St
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
     limits: top.section("limits", readLimits),
-    decisionTable: top.section("memory", readMemory),
+    memory: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
     maxConnectionAgeMs: top.optional("max_connection_age", duration({ min: 0 }), 120_000),
     spool: top.section("spool", readSpool),

@@ -13,6 +13,8 @@ import type { Settled } from "./delivery.ts";
 import { Deque } from "./deque.ts";
 import { describeFailure } from "./exchange.ts";
 import type { BatchLimits } from "./laneQueue.ts";
+import { bytesOf } from "./memory.ts";
+import type { UpstreamMemory } from "./memory.ts";
 import { undelivered } from "./outcome.ts";
 import type { Settlement } from "./outcome.ts";
 import type { AppendEnd } from "./spool/append.ts";
@@ -31,6 +33,8 @@ const IDLE_TIMES = 10;
 export interface BacklogTools {
   readonly now: () => number;
   readonly settled: Settled;
+  /** Where parcels are counted that are read, and those that are in memory no longer. */
+  readonly memory: UpstreamMemory;
   /** How long a sender should stay away whose parcels cannot be spooled. */
   readonly retryAfterMs: () => number;
   /** Told when there is something to do for the lane: records to read, or an append of the head that has ended. */
@@ -125,7 +129,9 @@ export class Backlog {
     this.#stream.next(this.#limits).then(
       (records) => {
         this.#isReading = false;
-        onRead(this.#withTickets(records));
+        const parcels = this.#withTickets(records);
+        this.#tools.memory.take(bytesOf(parcels));
+        onRead(parcels);
       },
       (error: unknown) => {
         this.#isReading = false;
@@ -226,11 +232,13 @@ export class Backlog {
       const parcel = parcels[index];
       if (parcel !== undefined) parcel.ticket = ticket;
     }
+    if (!isHeld) this.#tools.memory.release(bytesOf(parcels));
     this.#settle("spooled", parcels);
     answerAll(parcels, { kind: "spooled" });
   }
 
   #giveBack(parcels: readonly LaneParcel[], kind: "full" | "failed", cause: string): void {
+    this.#tools.memory.release(bytesOf(parcels));
     const accepted = parcels.filter(({ isAccepted }) => isAccepted);
     this.#settle(kind === "full" ? "spool_full" : "undelivered", accepted);
     this.#settle(

@@ -1,6 +1,7 @@
 /** A batch: parcels of one tenant that go to the upstream in one request, and how often that was tried. */
 import { joinParcels } from "../wire/parcel.ts";
 import type { LaneParcel } from "./delivery.ts";
+import { keptBytes } from "./memory.ts";
 
 /** Below the 8 MiB that vmagent itself keeps to, and so below every known receiver's limit. */
 export const MAX_BATCH_PLAIN_BYTES = 8 * 1024 * 1024;
@@ -10,6 +11,8 @@ export class Batch {
   readonly tenant: string | null;
   readonly body: Uint8Array;
   readonly series: number;
+  /** Of the body, as far as it is not the only parcel's. */
+  readonly ownBytes: number;
   /** Attempts that have begun. */
   attempts = 0;
   /** Why the last attempt failed, in words that may be the upstream's: for the senders of its parcels only. */
@@ -20,6 +23,7 @@ export class Batch {
     this.parcels = parcels;
     this.tenant = tenant;
     this.body = joinParcels(parcels.map(({ parcel }) => parcel));
+    this.ownBytes = parcels.length === 1 ? 0 : keptBytes(this.body);
     this.series = parcels.reduce((series, { parcel }) => series + parcel.series, 0);
   }
 

@@ -29,6 +29,8 @@ import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
 import { LaneQueue } from "./laneQueue.ts";
 import type { LaneTurns } from "./laneTurns.ts";
+import { bytesOf } from "./memory.ts";
+import type { UpstreamMemory } from "./memory.ts";
 import type { DeliveryOptions } from "./options.ts";
 import { undelivered } from "./outcome.ts";
 import type { ParcelOutcome, SettledFrom, Settlement, Undelivered } from "./outcome.ts";
@@ -52,6 +54,8 @@ export interface LaneTools {
   /** 0 <= random() < 1 */
   readonly random: () => number;
   readonly log: DeliveryLog;
+  /** Where all that the lane has in memory is counted. */
+  readonly memory: UpstreamMemory;
   /** Told of parcels that have moved in the ledger. Does not throw. */
   readonly settled: Settled;
   /** Told of a lane that holds nothing now, waiting, in flight or on disk; possibly more than once. Does not throw. */
@@ -68,6 +72,7 @@ const NO_HEAD: Head = { kind: "none" };
 /** Later than every deadline; what is on disk has none, and stays. */
 const ALL = Number.MAX_VALUE;
 const READ_AGAIN_MS = 1_000;
+const NO_MEMORY = "as much waits for it already as the gateway's memory allows";
 
 export class Lane {
   readonly id: LaneId;
@@ -116,6 +121,7 @@ export class Lane {
         : new Backlog(stream, options.spoolAfterMs, limits, {
             now: tools.now,
             settled: tools.settled,
+            memory: tools.memory,
             retryAfterMs: () => this.#backoff(1),
             notSpooled: (parcels, cause) => {
               tools.log.notSpooled(parcels, cause);
@@ -152,23 +158,32 @@ export class Lane {
     if (this.#backlog !== null) {
       if (trouble !== null) this.#goBehind(trouble.cause);
       this.#alarm.ringBy(Math.min(until, lateAt));
-      if (this.#backlog.course === "behind") {
-        this.#backlog.add(taken);
-        return;
-      }
     } else if (trouble !== null) {
-      const answer = this.#answerOf(trouble);
-      this.#settle(endOf(answer), taken);
-      queueMicrotask(() => {
-        answerAll(taken, answer);
-      });
-      this.#tellIfEmpty();
+      this.#turnAway(taken, trouble);
+      return;
+    }
+    if (!this.#tools.memory.tryTake(bytesOf(taken))) {
+      this.#turnAway(taken, undelivered(NO_MEMORY, this.#backoff(1)));
+      return;
+    }
+    if (this.#backlog?.course === "behind") {
+      this.#backlog.add(taken);
       return;
     }
     if (this.#options.ack === "enqueued") delivery.acceptEarly();
     for (const parcel of taken) this.#waiting.push(parcel);
     this.#alarm.ringBy(until);
     if (this.#head.kind !== "in_flight") this.#advance(now);
+  }
+
+  /** Gives parcels back that the lane has not taken. */
+  #turnAway(parcels: readonly LaneParcel[], outcome: Undelivered): void {
+    const answer = this.#answerOf(outcome);
+    settleEach(this.#tools.settled, endOf(answer), "in_flight", parcels);
+    queueMicrotask(() => {
+      answerAll(parcels, answer);
+    });
+    this.#tellIfEmpty();
   }
 
   /** Begins with what is on disk already. */
@@ -354,7 +369,7 @@ export class Lane {
   #begin(): void {
     const batch = this.#headBatch ?? new Batch(this.#waiting.takeBatch(), this.id.tenant);
     if (this.#waiting.length === 0) this.#isFlushing = false;
-    this.#head = { kind: "in_flight", batch };
+    this.#setHead({ kind: "in_flight", batch });
     this.#attemptBegan = this.#tools.now();
     this.#attempts.begin(batch, (end) => {
       this.#backlog?.attempted(end.kind !== "retry", this.#tools.now() - this.#attemptBegan);
@@ -368,7 +383,7 @@ export class Lane {
       this.#endOnHold = { batch, end };
       return;
     }
-    this.#head = NO_HEAD;
+    this.#setHead(NO_HEAD);
     this.#lastFailure = end.kind === "retry" ? describeToOthers(end) : null;
     if (end.kind === "retry") this.#backOff(batch, end);
     else if (end.kind === "refused" && batch.parcels.length > 1) this.#halve(batch);
@@ -378,6 +393,12 @@ export class Lane {
     if (obstacle !== null) this.giveUpWaiting(obstacle);
     this.#advance(this.#tools.now());
     this.#tellIfEmpty();
+  }
+
+  #setHead(head: Head): void {
+    this.#tools.memory.release(this.#headBatch?.ownBytes ?? 0);
+    this.#head = head;
+    this.#tools.memory.take(this.#headBatch?.ownBytes ?? 0);
   }
 
   /** Sends a refused batch again in two parts, which nothing else joins: the upstream stored nothing of it. */
@@ -396,7 +417,7 @@ export class Lane {
     const outcomeAfter = (cause: string): Undelivered =>
       this.#attempts.obstacle(cause) ?? undelivered(cause, waitMs);
     batch.lastFailure = end.cause;
-    this.#head = { kind: "backing_off", batch, backoff };
+    this.#setHead({ kind: "backing_off", batch, backoff });
     const keepsTrying = this.#attempts.obstacle() === null;
     const due = keepsTrying ? backoff.until : ALL;
     const isKept = this.#backlog !== null || batch.parcels.some(({ deadline }) => deadline > due);
@@ -432,7 +453,7 @@ export class Lane {
     if (this.#head.kind !== "backing_off" || !this.#isHeadDue(at)) return [];
     const { batch, backoff } = this.#head;
     const rest = batch.reducedTo(batch.parcels.filter(({ deadline }) => deadline > at));
-    this.#head = rest === null ? NO_HEAD : { kind: "backing_off", batch: rest, backoff };
+    this.#setHead(rest === null ? NO_HEAD : { kind: "backing_off", batch: rest, backoff });
     return batch.parcels.filter(({ deadline }) => deadline <= at);
   }
 
@@ -484,7 +505,9 @@ export class Lane {
     return drops && outcome.kind === "undelivered" ? { kind: "dropped" } : outcome;
   }
 
+  /** Of parcels that leave the lane. */
   #settle(end: Settlement, parcels: readonly LaneParcel[], from: SettledFrom = "in_flight"): void {
+    this.#tools.memory.release(bytesOf(parcels));
     settleEach(this.#tools.settled, end, from, parcels);
   }
 }

@@ -17,6 +17,7 @@ import { sumItems } from "./delivery.ts";
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import { DeliveryLog } from "./deliveryLog.ts";
 import { Lanes, maxAttempts } from "./lanes.ts";
+import type { UpstreamMemory } from "./memory.ts";
 import { MetadataQueue } from "./metadataQueue.ts";
 import type { DeliveryOptions, UpstreamOptions } from "./options.ts";
 import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
@@ -44,6 +45,8 @@ export interface SenderTools {
   readonly log: Logger;
   /** Finds the addresses of an upstream's host: for each connection that is opened, so that an upstream may move. */
   readonly lookup: LookupFunction;
+  /** Of this sender alone. */
+  readonly memory: UpstreamMemory;
   /** The User-Agent header. */
   readonly userAgent: string;
 }
@@ -84,9 +87,10 @@ export class Sender {
         this.#lanes.pause(tenant, pause);
       },
     });
-    const laneTools = { now: tools.now, random: tools.random, log, settled: events.settled };
+    const { now, random, memory } = tools;
+    const laneTools = { now, random, log, memory, settled: events.settled };
     this.#lanes = new Lanes(delivery, this.#attempts, laneTools, spool);
-    this.#metadata = new MetadataQueue(this.#attempts);
+    this.#metadata = new MetadataQueue(this.#attempts, memory);
   }
 
   /** Begins to send what a process before has left on disk. */
@@ -165,6 +169,7 @@ export class Sender {
     await this.#attempts.finish();
     await this.#lanes.spooled();
     this.#lanes.stop();
+    this.#tools.memory.close();
   }
 
   #onBreakerChange(): void {

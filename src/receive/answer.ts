@@ -67,6 +67,15 @@ export function composeAnswer(report: WriteReport, random: number): WriteAnswer 
   return problems.length === 0 ? { status: 204, body: "" } : { status: 400, body: cut(problems.join("\n")) };
 }
 
+/** The answer to a request that there is no memory for. @param random see composeAnswer() */
+export function refuseForMemory(random: number): WriteAnswer {
+  return {
+    status: 503,
+    body: "the gateway holds as much as memory.in_flight_bytes allows, nothing of the request was read; send it again",
+    retryAfterSeconds: MIN_RETRY_AFTER_SECONDS + Math.floor(random * MAX_RETRY_AFTER_SECONDS),
+  };
+}
+
 function cut(text: string): string {
   return text.length <= MAX_BODY_CHARACTERS ? text : `${text.slice(0, MAX_BODY_CHARACTERS - 1)}…`;
 }

@@ -6,6 +6,8 @@ export type BodyResult =
   | { readonly kind: "body"; readonly pieces: readonly Buffer[]; readonly bytes: number }
   /** Above the limit; `bytes` is the declared length, or what had come when it passed the limit (`declared` false). */
   | { readonly kind: "too_large"; readonly bytes: number; readonly declared: boolean }
+  /** There is no memory for it. */
+  | { readonly kind: "no_memory" }
   /** The client left, or was too slow and its connection was closed: there is nobody to answer. */
   | { readonly kind: "gone" };
 
@@ -13,24 +15,60 @@ export type BodyResult =
 const SMALL_CHUNK_BYTES = 4 * 1024;
 const BLOCK_BYTES = 64 * 1024;
 
-/** How long a body that is declared too long is read on before it is answered. */
+/** How long a body that is declared too long, or that there is no memory for, is read on before it is answered. */
 const LINGER_MS = 1_000;
+
+/** The memory for bodies: all that is taken is released. */
+export interface BodyMemory {
+  /** Takes so many bytes; false, and nothing, when there are not so many. */
+  tryTake(bytes: number): boolean;
+  release(bytes: number): void;
+}
+
+/** What one body has of it. */
+export class BodyClaim {
+  readonly #memory: BodyMemory;
+  #bytes = 0;
+
+  constructor(memory: BodyMemory) {
+    this.#memory = memory;
+  }
+
+  tryTake(bytes: number): boolean {
+    if (!this.#memory.tryTake(bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** Releases all of it. */
+  release(): void {
+    this.#memory.release(this.#bytes);
+    this.#bytes = 0;
+  }
+}
 
 /**
  * Reads a body.
  *
- * What is above the limit is not kept but read on and thrown away, up to as much again, so that the sender is done
- * writing and sees the answer instead of a reset.
+ * What is above the limit, or finds no memory, is not kept but read on and thrown away for a while, so that the sender is
+ * done writing and sees the answer instead of a reset.
  *
+ * @param claim     takes the declared length before anything is read, or else what has come; released by the caller
  * @param timeoutMs from now to the end of the body; then the connection is closed without a status, since a 408 would
  *                  make Prometheus drop what it could send again
  */
-export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<BodyResult> {
+export function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  timeoutMs: number,
+  claim: BodyClaim,
+): Promise<BodyResult> {
   return new Promise((resolve) => {
     const declared = Number(request.headers["content-length"] ?? Number.NaN);
     let pieces = new Pieces();
     let received = 0;
-    const tooLarge = (): boolean => declared > maxBytes || received > maxBytes;
+    let refusal: "too_large" | "no_memory" | null = null;
+    let linger: NodeJS.Timeout | undefined;
     const timer = setTimeout(() => {
       request.destroy();
     }, timeoutMs);
@@ -41,29 +79,35 @@ export function readBody(request: IncomingMessage, maxBytes: number, timeoutMs: 
       request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
       resolve(result);
     };
-    const settleTooLarge = (): void => {
-      const isDeclared = declared > maxBytes;
-      settle({ kind: "too_large", bytes: isDeclared ? declared : received, declared: isDeclared });
+    const isDeclared = !Number.isNaN(declared);
+    const settleRefused = (): void => {
+      if (refusal === "no_memory") settle({ kind: "no_memory" });
+      else settle({ kind: "too_large", bytes: isDeclared ? declared : received, declared: isDeclared });
     };
-    // A client may wait for the answer before it sends what it declared.
-    const linger = declared > maxBytes ? setTimeout(settleTooLarge, LINGER_MS) : undefined;
+    const refuse = (why: "too_large" | "no_memory"): void => {
+      refusal = why;
+      pieces = new Pieces();
+      claim.release();
+      // A client may wait for the answer before it sends what it declared.
+      if (isDeclared || why === "no_memory") linger = setTimeout(settleRefused, LINGER_MS);
+    };
     const onData = (chunk: Buffer): void => {
       received += chunk.length;
-      if (!tooLarge()) {
-        pieces.add(chunk);
-        return;
-      }
-      pieces = new Pieces();
-      if (received > 2 * maxBytes) settleTooLarge();
+      if (refusal === null && received > maxBytes) refuse("too_large");
+      if (refusal === null && !isDeclared && !claim.tryTake(chunk.length)) refuse("no_memory");
+      if (refusal === null) pieces.add(chunk);
+      else if (received > 2 * maxBytes) settleRefused();
     };
     const onEnd = (): void => {
-      if (tooLarge()) settleTooLarge();
+      if (refusal !== null) settleRefused();
       else settle({ kind: "body", pieces: pieces.all(), bytes: received });
     };
     // After an error or a close that no end came before, nobody waits for an answer.
     const onGone = (): void => {
       settle({ kind: "gone" });
     };
+    if (declared > maxBytes) refuse("too_large");
+    else if (!claim.tryTake(isDeclared ? declared : 0)) refuse("no_memory");
     request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
   });
 }

@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { Connections, type ConnectionTools } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
 import type { WriteAnswer } from "./answer.ts";
-import { type BodyResult, readBody } from "./body.ts";
+import { BodyClaim, type BodyMemory, type BodyResult, readBody } from "./body.ts";
 import { unsupportedReason } from "./negotiate.ts";
 import type { BodyLimits, ConnectionOptions, ListenAddress } from "./options.ts";
 
@@ -36,9 +36,12 @@ export interface WriteHandler {
    * Routes and delivers one request.
    * @param body    a snappy block, not empty, in the pieces that it came in
    * @param headers of the request
+   * @param onRouted to be called as soon as the body is not needed any more
    * @throws {WireError} when it is malformed; then nothing was forwarded
    */
-  write(body: readonly Uint8Array[], headers: RequestHeaders): Promise<WriteAnswer>;
+  write(body: readonly Uint8Array[], headers: RequestHeaders, onRouted: () => void): Promise<WriteAnswer>;
+  /** The answer to a request that there is no memory for. */
+  refuse(): WriteAnswer;
   /** The exposition of all metrics and its content type. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -64,23 +67,27 @@ export class IngestServer {
   readonly #handler: WriteHandler;
   readonly #events: ReceiveEvents;
   readonly #now: () => number;
+  readonly #memory: BodyMemory;
   readonly #server: Server;
   readonly #connections: Connections;
   #ready = false;
   #isLeaving = false;
   #stopping = false;
 
+  /** @param memory bodies are counted there from the time that they are announced until they are routed */
   constructor(
     options: BodyLimits & ConnectionOptions,
     handler: WriteHandler,
     events: ReceiveEvents,
     tools: ConnectionTools,
+    memory: BodyMemory,
   ) {
     this.#limits = options;
     this.#handler = handler;
     this.#events = events;
     this.#now = tools.now;
     this.#connections = new Connections(options.maxConnectionAgeMs, tools);
+    this.#memory = memory;
     this.#server = createServer(
       // A body has its own timeout, since Node's answers 408.
       { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
@@ -193,20 +200,26 @@ export class IngestServer {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
     // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
     this.#events.arrived();
-    return readBody(request, maxBodyBytes, bodyTimeoutMs)
+    const claim = new BodyClaim(this.#memory);
+    const release = (): void => {
+      claim.release();
+    };
+    return readBody(request, maxBodyBytes, bodyTimeoutMs, claim)
       .then((body) => {
         this.#events.arrived();
         return this.#understand(request, body);
       })
       .then((understood) =>
-        isBody(understood) ? this.#handler.write(understood, request.headersDistinct) : understood,
+        isBody(understood) ? this.#handler.write(understood, request.headersDistinct, release) : understood,
       )
-      .catch((error: unknown) => this.#describeMalformed(error));
+      .catch((error: unknown) => this.#describeMalformed(error))
+      .finally(release);
   }
 
   /** The body, or the answer to a request that is not supported. */
   #understand(request: IncomingMessage, body: BodyResult): readonly Uint8Array[] | WriteAnswer | null {
     if (body.kind === "gone") return null;
+    if (body.kind === "no_memory") return this.#handler.refuse();
     const unsupported = unsupportedReason(request.headers);
     if (unsupported !== null) return { status: 415, body: `${unsupported}; nothing was forwarded` };
     if (body.kind === "too_large") {

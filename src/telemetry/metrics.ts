@@ -56,6 +56,13 @@ export interface DecisionTable {
   readonly newSeries: number;
 }
 
+/** Who holds memory for what is under way. */
+export interface MemoryState {
+  readonly heldBytes: number;
+  /** How often there was no more for it. */
+  readonly refusals: number;
+}
+
 /** What an upstream's spool holds. */
 export interface SpoolState {
   readonly bytes: number;
@@ -81,6 +88,7 @@ export interface UpstreamMetrics {
   spoolDamaged(bytes: number): void;
   watchSpool(look: () => SpoolState): void;
   watchLanes(lanes: LanesState): void;
+  watchMemory(look: () => MemoryState): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
 }
@@ -110,6 +118,10 @@ export class Metrics {
   readonly #lanes: {
     readonly labels: { readonly route: string; readonly upstream: string };
     readonly lanes: LanesState;
+  }[] = [];
+  readonly #memories: {
+    readonly labels: { readonly route: string; readonly upstream: string };
+    readonly look: () => MemoryState;
   }[] = [];
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
@@ -254,6 +266,9 @@ export class Metrics {
       watchSpool: (look) => {
         this.#spools.push({ labels, look });
       },
+      watchMemory: (look) => {
+        this.#memories.push({ labels, look });
+      },
       attempted: (result, seconds) => {
         this.#attempts.inc({ ...labels, result });
         this.#attemptSeconds.observe(labels, seconds);
@@ -331,6 +346,22 @@ export class Metrics {
     });
   }
 
+  /** What is held of the memory for what is under way, in all and for requests that are being received. */
+  watchMemory(limitBytes: number, heldBytes: () => number, ofRequests: () => MemoryState): void {
+    const limit = "What may be held in memory for what is under way (memory.in_flight_bytes)";
+    this.#collected(Gauge, "in_flight_limit_bytes", limit, [], (set) => {
+      set({}, limitBytes);
+    });
+    const all = "Held in memory for what is under way: bodies, and what is to be delivered";
+    this.#collected(Gauge, "in_flight_bytes", all, [], (set) => {
+      set({}, heldBytes());
+    });
+    const refused = "Write requests answered 503 unread, since too much was under way";
+    this.#collected(Counter, "requests_refused_for_memory_total", refused, [], (set) => {
+      set({}, ofRequests().refusals);
+    });
+  }
+
   #exposeUpstreams(): void {
     const labels = ["route", "upstream", "copy"];
     this.#collected(
@@ -374,6 +405,19 @@ export class Metrics {
       });
     }
     this.#exposeSpools();
+    this.#exposeMemories();
+  }
+
+  #exposeMemories(): void {
+    const labels = ["route", "upstream"];
+    const held = "Held in memory to be delivered to the upstream";
+    this.#collected(Gauge, "upstream_in_flight_bytes", held, labels, (set) => {
+      for (const { labels, look } of this.#memories) set(labels, look().heldBytes);
+    });
+    const refused = "Parts of requests not taken, since too much was held for their upstream";
+    this.#collected(Counter, "upstream_refused_for_memory_total", refused, labels, (set) => {
+      for (const { labels, look } of this.#memories) set(labels, look().refusals);
+    });
   }
 
   #exposeSpools(): void {

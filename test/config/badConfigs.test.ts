@@ -121,11 +121,15 @@ const LIMITS: readonly BadConfig[] = [
     ],
   },
   {
-    name: "a decision table of nothing, and one that is too large",
-    yaml: [WITH_ROUTE, "memory: {decision_table_series: 0, decision_table_bytes: 3GiB}"].join("\n"),
+    name: "a decision table of nothing, and one that is too large, and too little memory",
+    yaml: [
+      WITH_ROUTE,
+      "memory: {decision_table_series: 0, decision_table_bytes: 3GiB, in_flight_bytes: 1000KiB}",
+    ].join("\n"),
     problems: [
       "2:33: memory.decision_table_series: want at least 1; got 0",
       "2:58: memory.decision_table_bytes: want at most 1GiB, the rest of what the engine can address is for requests; got 3GiB",
+      "2:81: memory.in_flight_bytes: want at least 1MiB; got 1000KiB",
     ],
   },
   {

@@ -46,7 +46,10 @@ const DEFAULTS: Config = {
     maxLabelValueBytes: 65536,
     bodyTimeoutMs: 15000,
   },
-  decisionTable: { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 },
+  memory: {
+    inFlightBytes: 256 * 1024 * 1024,
+    decisionTable: { maxSeries: 1_000_000, maxBytes: 256 * 1024 * 1024 },
+  },
   shutdown: { drainDelayMs: 5000, graceMs: 30000 },
   maxConnectionAgeMs: 120_000,
   spool: {
@@ -125,7 +128,7 @@ describe("a configuration of the least that is needed", () => {
     const yaml = `
 listen: 127.0.0.1:8080
 limits: {max_body_bytes: 32MiB, max_decoded_bytes: 32MiB, max_labels: 256, max_label_name_bytes: 1KiB, max_label_value_bytes: 64KiB, body_timeout: 15s}
-memory: {decision_table_series: 1000000, decision_table_bytes: 256MiB}
+memory: {in_flight_bytes: 256MiB, decision_table_series: 1000000, decision_table_bytes: 256MiB}
 shutdown: {drain_delay: 5s, grace: 30s}
 max_connection_age: 2m
 relabel_configs: []

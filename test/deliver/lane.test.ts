@@ -8,6 +8,7 @@ import type { LaneAttempts, LaneTools } from "../../src/deliver/lane.ts";
 import { undelivered } from "../../src/deliver/outcome.ts";
 import type { ParcelOutcome, Undelivered } from "../../src/deliver/outcome.ts";
 import { NO_PAUSE } from "../../src/deliver/pauses.ts";
+import { MemoryBudget } from "../../src/memoryBudget.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
 import { DELIVERY, Settlements } from "./senderUnderTest.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
@@ -91,6 +92,7 @@ function start(options: Partial<typeof OPTIONS> = {}, pause = NO_PAUSE): void {
     now: Date.now,
     random: HALF,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
+    memory: new MemoryBudget(Infinity).holder(),
     settled: (end, from, parcels, items) => {
       settled.add(end, from, parcels, items);
     },

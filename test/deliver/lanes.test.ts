@@ -9,6 +9,7 @@ import type { TurnAttempts } from "../../src/deliver/laneTurns.ts";
 import type { DeliveryOptions } from "../../src/deliver/options.ts";
 import { undelivered } from "../../src/deliver/outcome.ts";
 import type { ParcelOutcome, Undelivered } from "../../src/deliver/outcome.ts";
+import { MemoryBudget } from "../../src/memoryBudget.ts";
 import { collectGarbage } from "./garbage.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
 import { DELIVERY, Settlements } from "./senderUnderTest.ts";
@@ -90,6 +91,7 @@ function start(options: Partial<DeliveryOptions> = {}, isWatched = true): void {
     now: Date.now,
     random: () => 0.5,
     log: new DeliveryLog(pino({ level: "silent" }), "u", Date.now),
+    memory: new MemoryBudget(Infinity).holder(),
     settled: (...[end, from, parcels, items]: Parameters<LaneTools["settled"]>) => {
       if (isWatched) settled.add(end, from, parcels, items);
     },

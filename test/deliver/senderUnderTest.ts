@@ -7,6 +7,7 @@ import type { BreakerOptions, DeliveryOptions, UpstreamOptions } from "../../src
 import type { ParcelOutcome, SettledFrom, Settlement } from "../../src/deliver/outcome.ts";
 import { Sender } from "../../src/deliver/sender.ts";
 import type { UpstreamSpool } from "../../src/deliver/spool/upstreamSpool.ts";
+import { MemoryBudget, type MemoryHolder } from "../../src/memoryBudget.ts";
 import type { ItemCounts, Parcel } from "../../src/wire/parcel.ts";
 
 export interface LogLine {
@@ -21,6 +22,8 @@ export interface Settings {
   readonly random?: () => number;
   readonly spool?: UpstreamSpool;
   readonly lookup?: LookupFunction;
+  /** Of which the sender has all that it gets. */
+  readonly budget?: MemoryBudget;
 }
 
 /** What waits goes at once. */
@@ -81,6 +84,7 @@ export class Settlements {
 
 export class SenderUnderTest {
   readonly sender: Sender;
+  readonly memory: MemoryHolder;
   readonly settled = new Settlements();
   readonly attempts: ("delivered" | "refused" | "retry")[] = [];
   readonly durationsMs: number[] = [];
@@ -105,6 +109,7 @@ export class SenderUnderTest {
       { level: "debug", base: null, formatters: { level: (level) => ({ level }) } },
       { write: (line: string) => this.#lines.push(line) },
     );
+    this.memory = (settings.budget ?? new MemoryBudget(Infinity)).holder();
     const random = settings.random ?? Math.random;
     this.sender = new Sender(
       upstream,
@@ -115,6 +120,7 @@ export class SenderUnderTest {
         log,
         lookup: settings.lookup ?? lookup,
         userAgent: "stream-metrics-route/test",
+        memory: this.memory,
       },
       {
         settled: (end, from, parcels, items) => {

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { Agent, request as httpRequest } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { compress } from "snappyjs";
+import { type MemoryHolder, MemoryBudget } from "../../src/memoryBudget.ts";
 import type { WriteAnswer } from "../../src/receive/answer.ts";
 import type { BodyLimits, ConnectionOptions } from "../../src/receive/options.ts";
 import { IngestServer, type RequestHeaders, WRITE_PATHS } from "../../src/receive/server.ts";
@@ -17,6 +18,8 @@ const MAX_DECODED_BYTES = 2000;
 /** A listener whose handler answers as told, and that records what reached it. */
 class Rig {
   readonly written: Uint8Array[] = [];
+  /** To be called as if the last request were routed. */
+  onRouted: () => void = () => undefined;
   /** In how many pieces each body reached the handler. */
   readonly pieces: number[] = [];
   readonly headers: RequestHeaders[] = [];
@@ -26,23 +29,27 @@ class Rig {
   readonly malformed: string[] = [];
   answer: () => Promise<WriteAnswer> = () => Promise.resolve({ status: 204, body: "" });
   readonly server: IngestServer;
+  readonly memory: MemoryHolder;
   connections = 0;
   port = 0;
   /** How far the listener's clock is ahead. */
   aheadMs = 0;
   chance = 0.5;
 
-  constructor(options: Partial<Options>) {
+  constructor(options: Partial<Options>, memoryBytes: number) {
+    this.memory = new MemoryBudget(memoryBytes).holder();
     this.server = new IngestServer(
       { ...OPTIONS, ...options },
       {
-        write: (body, headers) => {
+        write: (body, headers, onRouted) => {
           this.lastBody = new WeakRef(body);
           this.headers.push(headers);
           this.pieces.push(body.length);
           this.written.push(uncompressBlock(Buffer.concat(body), MAX_DECODED_BYTES));
+          this.onRouted = onRouted;
           return this.answer();
         },
+        refuse: () => ({ status: 503, body: "no memory", retryAfterSeconds: 2 }),
         metrics: () => Promise.resolve({ contentType: "text/plain", text: "a_metric 1\n" }),
       },
       {
@@ -56,6 +63,7 @@ class Rig {
         failed: () => undefined,
       },
       { now: () => Date.now() + this.aheadMs, random: () => this.chance },
+      this.memory,
     );
   }
 }
@@ -68,8 +76,8 @@ interface Reply {
 
 const rigs: Rig[] = [];
 
-async function startRig(options: Partial<Options> = {}): Promise<Rig> {
-  const rig = new Rig(options);
+async function startRig(options: Partial<Options> = {}, memoryBytes = Infinity): Promise<Rig> {
+  const rig = new Rig(options, memoryBytes);
   rigs.push(rig);
   rig.port = await rig.server.listen({ host: "127.0.0.1", port: 0 });
   return rig;
@@ -382,6 +390,123 @@ describe("a client that is slow or leaves", () => {
   it("that does not speak HTTP gets 400 and is closed", async () => {
     const rig = await startRig();
     expect(await sendRaw(rig, "hello\r\n\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  });
+});
+
+/** The head of a request, and what there is of its body. */
+function begun(length: string, body: string): string {
+  return `POST /api/v1/write HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n${body}`;
+}
+
+describe("the memory for bodies", () => {
+  const length = `Content-Length: ${BODY.length}`;
+
+  it("counts a body from the head that declares it until it is routed, however long its delivery takes", async () => {
+    const rig = await startRig();
+    let finish: (answer: WriteAnswer) => void = () => undefined;
+    rig.answer = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    const got = sendRaw(rig, begun(`${length}\r\nConnection: close`, ""), (write) => {
+      void expect
+        .poll(() => rig.memory.heldBytes)
+        .toBe(BODY.length)
+        .then(() => {
+          write(Buffer.from(BODY).toString("latin1"));
+        });
+    });
+    await expect.poll(() => rig.written.length).toBe(1);
+    expect(rig.memory.heldBytes).toBe(BODY.length);
+    rig.onRouted();
+    expect(rig.memory.heldBytes).toBe(0);
+    finish({ status: 204, body: "" });
+    expect(await got).toMatch(/^HTTP\/1.1 204 /);
+    expect(rig.memory.heldBytes).toBe(0);
+  });
+
+  it("counts a body that declares no length as it comes", async () => {
+    const rig = await startRig();
+    let end: () => void = () => undefined;
+    const got = sendRaw(
+      rig,
+      begun("Transfer-Encoding: chunked\r\nConnection: close", "5\r\nabcde\r\n"),
+      (write) => {
+        end = () => {
+          write("0\r\n\r\n");
+        };
+      },
+    );
+    await expect.poll(() => rig.memory.heldBytes).toBe(5);
+    end();
+    expect(await got).toMatch(/^HTTP\/1.1 400 /);
+    expect(rig.memory.heldBytes).toBe(0);
+  });
+
+  it.each([
+    { name: "declares its length", chunked: false },
+    { name: "does not", chunked: true },
+  ])(
+    "that is used up has a request refused whose body $name, and served when there is some again",
+    async ({ chunked }) => {
+      const rig = await startRig({}, 2 * BODY.length);
+      rig.answer = () => new Promise(() => undefined);
+      void send(rig, { body: BODY }).catch(() => undefined);
+      await expect.poll(() => rig.written.length).toBe(1);
+
+      const refused = await send(rig, { body: BODY, chunked });
+      expect(refused).toMatchObject({ status: 503, text: "no memory", headers: { "retry-after": "2" } });
+      expect(rig.written).toHaveLength(1);
+      expect(rig.memory).toMatchObject({ heldBytes: BODY.length, refusals: 1 });
+
+      rig.onRouted();
+      rig.answer = () => Promise.resolve({ status: 204, body: "" });
+      expect((await send(rig, { body: BODY, chunked })).status).toBe(204);
+      expect(rig.memory.heldBytes).toBe(0);
+    },
+  );
+
+  it("that is used up has a request answered whose body never comes", async () => {
+    const rig = await startRig({}, 2 * BODY.length);
+    rig.answer = () => new Promise(() => undefined);
+    void send(rig, { body: BODY }).catch(() => undefined);
+    await expect.poll(() => rig.written.length).toBe(1);
+    expect(await sendRaw(rig, begun(length, ""))).toMatch(/^HTTP\/1.1 503 [^]*Connection: close/);
+  });
+
+  it.each([
+    { name: "malformed", request: begun(`${length}\r\nConnection: close`, "?".repeat(BODY.length)) },
+    {
+      name: "not supported",
+      request: begun("Content-Encoding: gzip\r\nContent-Length: 3\r\nConnection: close", "abc"),
+    },
+    { name: "too large", request: begun("Content-Length: 1001\r\nConnection: close", "?".repeat(1001)) },
+    {
+      name: "too large in chunks",
+      request: begun(
+        "Transfer-Encoding: chunked\r\nConnection: close",
+        `7d1\r\n${"?".repeat(2001)}\r\n0\r\n\r\n`,
+      ),
+    },
+    { name: "too slow", request: begun("Content-Length: 10", "abc") },
+    {
+      name: "no HTTP in the middle of its chunks",
+      request: begun("Transfer-Encoding: chunked", "3\r\nabc\r\nxyz\r\n"),
+    },
+  ])("has all back of a request that is $name", async ({ request }) => {
+    const rig = await startRig({ bodyTimeoutMs: 50 });
+    await sendRaw(rig, request);
+    await expect.poll(() => rig.statuses.length).toBe(1);
+    expect(rig.memory.heldBytes).toBe(0);
+  });
+
+  it("has all back of a request whose client goes in the middle of its body", async () => {
+    const rig = await startRig();
+    const socket = connect(rig.port, "127.0.0.1");
+    socket.write(begun(length, "abc"));
+    await expect.poll(() => rig.memory.heldBytes).toBe(BODY.length);
+    socket.destroy();
+    await expect.poll(() => rig.memory.heldBytes).toBe(0);
   });
 });
 

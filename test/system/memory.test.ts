@@ -1,0 +1,127 @@
+/** A gateway with little memory, many senders, and an upstream that takes everything and answers nothing. */
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { answer, blackHole, StubUpstream } from "../deliver/stubUpstream.ts";
+import { Metrics } from "../peers/metrics.ts";
+import { freePort } from "../peers/program.ts";
+import { Rig } from "../peers/rig.ts";
+import { label, oneSample, requestBody } from "../reference/build.ts";
+import { WRITE_HEADERS } from "./gatewayRig.ts";
+import { ledgerGaps } from "./ledger.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../dist/cmd/main.js");
+const MIB = 1024 * 1024;
+const IN_FLIGHT_MIB = 32;
+const SENDERS = 300;
+/** Of one request; all of them together are five times what the gateway may hold. */
+const BODY_BYTES = 512 * 1024;
+const VALUE_BYTES = 32 * 1024;
+/** What the process may grow by besides: buffers of sockets, garbage, the heap of a busy process. */
+const OTHER_MIB = 100;
+
+let rig: Rig;
+let slow: StubUpstream;
+let quick: StubUpstream;
+let origin: string;
+
+beforeAll(async () => {
+  rig = await Rig.create();
+  slow = await StubUpstream.start([blackHole]);
+  quick = await StubUpstream.start([answer(204)]);
+  rig.closeAtEnd(slow);
+  rig.closeAtEnd(quick);
+  const listen = `127.0.0.1:${await freePort()}`;
+  origin = `http://${listen}`;
+  const configFile = join(rig.folder, "gateway.yaml");
+  await writeFile(configFile, configText(listen));
+  await rig.prepare(() =>
+    rig.start({
+      name: "gateway",
+      command: process.execPath,
+      args: [MAIN, "serve", "--config", configFile],
+      readyUrl: `${origin}/-/ready`,
+    }),
+  );
+});
+afterAll(() => rig.end());
+
+function configText(listen: string): string {
+  const route = (name: string, upstream: StubUpstream): string => `
+  - name: ${name}
+    relabel_configs: [{source_labels: [to], regex: ".*${name}.*", action: keep}]
+    upstreams: [{name: ${name}, url: "http://127.0.0.1:${upstream.port}/w"}]
+    delivery: {on_outage: refuse, delivery_deadline: 8s, spool_after: 8s, remote_timeout: 8s}`;
+  return `listen: ${listen}
+shutdown: {drain_delay: 0s, grace: 2s}
+memory: {in_flight_bytes: ${IN_FLIGHT_MIB}MiB}
+routes:${route("slow", slow)}${route("quick", quick)}
+`;
+}
+
+/** A request for one upstream or for both, of series that cannot be compressed. */
+function bodyFor(to: string, bytes: number): Uint8Array<ArrayBuffer> {
+  const count = Math.ceil(bytes / VALUE_BYTES);
+  const text = (): string =>
+    randomBytes(VALUE_BYTES).toString("base64").slice(0, Math.min(bytes, VALUE_BYTES));
+  const series = Array.from({ length: count }, (_, index) =>
+    oneSample(`s${index}`, label("text", text()), label("to", to)),
+  );
+  return new Uint8Array(requestBody(...series));
+}
+
+async function send(body: Uint8Array<ArrayBuffer>): Promise<{ status: number; retryAfter: string | null }> {
+  const response = await fetch(`${origin}/api/v1/write`, { method: "POST", headers: WRITE_HEADERS, body });
+  await response.arrayBuffer();
+  return { status: response.status, retryAfter: response.headers.get("retry-after") };
+}
+
+async function metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+  return (await Metrics.fetch(`${origin}/metrics`)).sum(name, labels);
+}
+
+describe("an upstream that does not answer, behind a gateway of little memory", () => {
+  it("costs no more than its part of it: others are served, and all is free again at the end", async () => {
+    const rssBefore = await metric("process_resident_memory_bytes");
+    const large = bodyFor("slow", BODY_BYTES);
+    const small = bodyFor("quick", 100);
+    const answers = Array.from({ length: SENDERS }, () => send(large));
+
+    // While all of them come at once there is a moment with no memory for any other request either.
+    for (let delivered = 0; delivered < 20;) {
+      const { status, retryAfter } = await send(small);
+      if (status === 204) delivered += 1;
+      else expect([status, Number(retryAfter) > 0]).toEqual([503, true]);
+      if (status !== 204) await pause(20);
+      expect((await fetch(`${origin}/-/healthy`)).status).toBe(200);
+    }
+    await expect
+      .poll(() => metric("stream_metrics_route_upstream_in_flight_bytes", { upstream: "slow" }))
+      .toBeGreaterThan(0.3 * IN_FLIGHT_MIB * MIB);
+    await expect
+      .poll(() => metric("stream_metrics_route_requests_refused_for_memory_total"))
+      .toBeGreaterThan(0);
+
+    // As slow as ever, but the door is open: a request for both upstreams is refused for one of them.
+    await expect.poll(async () => (await send(bodyFor("slow", BODY_BYTES))).status).toBe(503);
+    for (let sent = 0; sent < 20; sent++) expect((await send(small)).status).toBe(204);
+    const both = await send(bodyFor("slow and quick", BODY_BYTES));
+    expect(both.status).toBe(503);
+    expect(Number(both.retryAfter)).toBeGreaterThan(0);
+    expect(
+      await metric("stream_metrics_route_upstream_refused_for_memory_total", { upstream: "slow" }),
+    ).toBeGreaterThan(0);
+    expect(
+      await metric("stream_metrics_route_upstream_in_flight_bytes", { upstream: "slow" }),
+    ).toBeLessThanOrEqual(0.5 * IN_FLIGHT_MIB * MIB + 8 * MIB);
+    const rssThen = await metric("process_resident_memory_bytes");
+    expect(rssThen - rssBefore).toBeLessThan((IN_FLIGHT_MIB + OTHER_MIB) * MIB);
+
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual(Array<number>(SENDERS).fill(503));
+    await expect.poll(() => metric("stream_metrics_route_in_flight_bytes"), { timeout: 20_000 }).toBe(0);
+    expect(ledgerGaps(await Metrics.fetch(`${origin}/metrics`), ["slow", "quick"])).toEqual([]);
+  });
+});
