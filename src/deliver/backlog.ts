@@ -91,22 +91,28 @@ export class Backlog {
     return this.#isReading || this.#stream.hasUnread || this.#appends.length > 0;
   }
 
-  /** Infinity for none. */
-  get nearestDeadline(): number {
-    const [first] = this.#appends.first ?? [];
-    return first?.delivery.deadline ?? Infinity;
+  /** Of the parcels on their way to the disk, those that are over aside; Infinity for none. */
+  nearestDeadline(now: number): number {
+    let nearest = Infinity;
+    for (const parcels of this.#appends) {
+      for (const { delivery } of parcels) {
+        if (delivery.deadline > now) nearest = Math.min(nearest, delivery.deadline);
+      }
+    }
+    return nearest;
   }
 
   /**
    * Goes behind with all that the lane has in memory alone.
    *
-   * @param head    parcels that the lane goes on trying itself; with any, goesFirst is false
+   * @param head    parcels that the lane goes on trying itself; where others go first they stay in memory alone, since they
+   *                are those of an earlier course that could not be written
    * @param waiting parcels that the lane has no more to do with
    */
   begin(head: readonly LaneParcel[], waiting: readonly LaneParcel[]): void {
     this.#course = "behind";
     this.#quickInARow = 0;
-    if (head.length > 0) {
+    if (head.length > 0 && !this.goesFirst) {
       this.#holding = head;
       this.#append(head, true);
     }
@@ -187,7 +193,6 @@ export class Backlog {
 
   /** Answers the parcels on their way to the disk whose deadline is over. */
   answerOverdue(now: number): void {
-    if (this.nearestDeadline > now) return;
     for (const parcels of this.#appends) {
       const due = parcels.filter(({ delivery }) => delivery.deadline <= now);
       answerAll(due, undelivered("not spooled by the deadline", this.#tools.retryAfterMs()));

@@ -27,7 +27,7 @@ import { formatMs } from "./cleanText.ts";
 import { answerAll, Delivery, isGivenBack, LaneParcel, settleEach } from "./delivery.ts";
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
-import { LaneQueue } from "./laneQueue.ts";
+import { isOlderThanRecords, LaneQueue } from "./laneQueue.ts";
 import type { LaneTurns } from "./laneTurns.ts";
 import { bytesOf } from "./memory.ts";
 import type { UpstreamMemory } from "./memory.ts";
@@ -213,8 +213,9 @@ export class Lane {
 
   /** Nothing can be sent for a while: what waits goes to the spool, with what is in flight, or is given back without one. */
   giveUpWaiting(outcome: Undelivered): void {
-    if (this.#backlog === null) this.#giveBackDue(ALL, () => outcome);
-    else if (this.#oldest !== null) this.#goBehind(outcome.cause);
+    if (this.#oldest !== null) this.#goBehind(outcome.cause);
+    // What could not be written stays in memory, to be tried until its deadline, unless there will be no more attempts.
+    if (this.#backlog === null || this.#attempts.isClosing) this.#giveBack(ALL, () => outcome);
     this.#tellIfEmpty();
   }
 
@@ -271,12 +272,15 @@ export class Lane {
     return this.#head.kind === "backing_off" ? laterOf(this.#pause, this.#head.backoff) : this.#pause;
   }
 
-  /** Spools all that is in memory alone; what is at the head goes on being tried. */
+  /**
+   * Spools all that is in memory alone but parts of a refused batch, whose place is before what is on disk. What is at the head
+   * goes on being tried.
+   */
   #goBehind(cause: string): void {
     const backlog = this.#backlog;
     if (backlog === null || backlog.course === "behind") return;
     const head = this.#headBatch?.parcels.filter(({ ticket }) => ticket === null) ?? [];
-    backlog.begin(head, this.#waiting.takeUnspooled());
+    backlog.begin(head, this.#waiting.takeNewcomers());
     this.#tools.log.behind(cause);
   }
 
@@ -287,6 +291,8 @@ export class Lane {
       this.#onEnd(onHold.batch, onHold.end);
       return;
     }
+    const obstacle = this.#attempts.isClosing ? this.#attempts.obstacle() : null;
+    if (obstacle !== null) this.giveUpWaiting(obstacle);
     if (this.#head.kind !== "in_flight") this.#advance(this.#tools.now());
     this.#tellIfEmpty();
   }
@@ -317,7 +323,7 @@ export class Lane {
     }
     if (this.#backlog === null) return nearest;
     const lateAt = this.#backlog.course === "behind" ? Infinity : this.#lateAt;
-    return Math.min(nearest, lateAt, this.#backlog.nearestDeadline);
+    return Math.min(nearest, lateAt, this.#backlog.nearestDeadline(now));
   }
 
   /** Asks for a turn if an attempt is due. */
@@ -350,9 +356,9 @@ export class Lane {
     return Math.max(this.#notBefore.until, oldest.delivery.startedAt + companyMs);
   }
 
-  /** Whether what is on disk has to go first. Parts of a refused batch were in front of it, as was what has been read. */
+  /** Whether what is on disk has to go first. */
   #isBehindRecords(parcel: LaneParcel): boolean {
-    return parcel.ticket === null && parcel.group === null && this.#backlog?.goesFirst === true;
+    return !isOlderThanRecords(parcel) && this.#backlog?.goesFirst === true;
   }
 
   /** Reads the next batch from disk, unless there is one in memory that was read or refused before. */
@@ -360,8 +366,9 @@ export class Lane {
     const { first } = this.#waiting;
     if (this.#isStopped || (first !== undefined && !this.#isBehindRecords(first))) return;
     this.#backlog?.read((parcels) => {
-      // Its parcels share a request with each other only, since what waits may have to wait for more records.
-      this.#waiting.putBackAsGroup(parcels);
+      // Its parcels share a request with each other only, since what waits may have to wait for more records. The batch that
+      // was in flight when the reading began may have been refused meanwhile, and its parts be back.
+      this.#waiting.putReadAsGroup(parcels);
       this.#onBacklogMoved();
     });
   }
@@ -437,6 +444,11 @@ export class Lane {
     const isAnyDue = this.#waiting.nearestDeadline <= at || this.#isHeadDue(at);
     if (!isAnyDue) return;
     if (this.#backlog !== null) this.#goBehind(ofWaiting().cause);
+    this.#giveBack(at, ofFailed, ofWaiting);
+  }
+
+  /** Gives back what is in memory alone, neither in flight nor on its way to the disk, and has its deadline then or before. */
+  #giveBack(at: number, ofFailed: () => Undelivered, ofWaiting = ofFailed): void {
     const failed = this.#takeDueOfHead(at);
     const waiting = this.#waiting.takeDue(at);
     if (failed.length > 0) this.#finish(failed, ofFailed());

@@ -100,16 +100,28 @@ export class LaneQueue {
     this.#putBack(parcels);
   }
 
-  /** Takes everything out that is not on disk as well, in order. */
-  takeUnspooled(): readonly LaneParcel[] {
-    const unspooled: LaneParcel[] = [];
-    const spooled: LaneParcel[] = [];
-    for (let next = this.first; next !== undefined; next = this.first) {
+  /** Puts parcels that were read from disk, as a group, behind all that came before them: see isOlderThanRecords(). */
+  putReadAsGroup(parcels: readonly LaneParcel[]): void {
+    const older = this.#takeWhile(isOlderThanRecords);
+    this.putBackAsGroup(parcels);
+    this.#putBack(older);
+  }
+
+  /** Takes everything out that has no place before what is on disk, in order. */
+  takeNewcomers(): readonly LaneParcel[] {
+    const older = this.#takeWhile(isOlderThanRecords);
+    const newcomers = this.#takeWhile(() => true);
+    this.#putBack(older);
+    return newcomers;
+  }
+
+  #takeWhile(isTaken: (parcel: LaneParcel) => boolean): readonly LaneParcel[] {
+    const taken: LaneParcel[] = [];
+    for (let next = this.first; next !== undefined && isTaken(next); next = this.first) {
       this.#dropFirst(next);
-      (next.ticket === null ? unspooled : spooled).push(next);
+      taken.push(next);
     }
-    this.#putBack(spooled);
-    return unspooled;
+    return taken;
   }
 
   /** Takes all parcels whose deadline is not later than `at`. Looks no further than the last of them. */
@@ -145,6 +157,14 @@ export class LaneQueue {
     this.#items += times * itemsOf(parcel);
     this.#plainBytes += times * parcel.parcel.plainBytes;
   }
+}
+
+/**
+ * Whether a parcel came before all that has still to be read from disk: it was read before that, or is a part of a batch that
+ * was refused.
+ */
+export function isOlderThanRecords({ ticket, group }: LaneParcel): boolean {
+  return ticket !== null || group !== null;
 }
 
 function itemsOf({ parcel: { items } }: LaneParcel): number {

@@ -3,10 +3,11 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DeliveryOptions } from "../../src/deliver/options.ts";
 import type { ParcelOutcome } from "../../src/deliver/outcome.ts";
 import { diskFiles } from "../../src/deliver/spool/diskFiles.ts";
+import type { SpoolFiles } from "../../src/deliver/spool/files.ts";
 import type { SpoolOptions } from "../../src/deliver/spool/options.ts";
 import { SpoolStore } from "../../src/deliver/spool/spoolStore.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
@@ -27,10 +28,29 @@ let stub: StubUpstream;
 let store: SpoolStore;
 let test: SenderUnderTest;
 let dropped: string[];
+/** What the disk waits for before it syncs. */
+let disk: Promise<void>;
+
+/** The disk's files, which the test can let wait. */
+const files: SpoolFiles = {
+  ...diskFiles,
+  open: async (path, use) => {
+    const file = await diskFiles.open(path, use);
+    return new Proxy(file, {
+      get: (target, method) => {
+        const value = Reflect.get(target, method, target) as unknown;
+        if (typeof value !== "function") return value;
+        const call = (value as () => unknown).bind(target);
+        return method === "sync" ? () => disk.then(call) : call;
+      },
+    });
+  },
+};
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "behind-"));
   dropped = [];
+  disk = Promise.resolve();
 });
 afterEach(async () => {
   await stop();
@@ -53,7 +73,7 @@ async function open(
   spool: Partial<SpoolOptions> = {},
 ): Promise<void> {
   const limits = { path: folder, maxBytes: 64 * MIB, maxBytesPerUpstream: 64 * MIB };
-  const tools = { files: diskFiles, now: Date.now, random: Math.random, log: pino({ level: "silent" }) };
+  const tools = { files, now: Date.now, random: Math.random, log: pino({ level: "silent" }) };
   store = await SpoolStore.open({ ...limits, whenFull: "refuse", orphans: "keep", ...spool }, tools);
   const upstream = store.upstream("r", "vmagent-2", {
     dropped: (reason, _replica, records) => dropped.push(`${records} ${reason}`),
@@ -84,6 +104,15 @@ function downWhile(isDown: () => boolean): Act {
   return (response, socket) => {
     (isDown() ? DOWN : OK)(response, socket);
   };
+}
+
+/** Lets no sync end until it is released. */
+function holdDisk(): () => void {
+  let release = (): void => undefined;
+  disk = new Promise((resolve) => {
+    release = resolve;
+  });
+  return release;
 }
 
 /** The numbers of the parcels that came, in their order. */
@@ -263,6 +292,78 @@ describe("a parcel that is refused after it was spooled", () => {
         "spooled and delivered",
       ]);
     await expect.poll(segments).toEqual([]);
+  });
+});
+
+describe("a batch that is refused", () => {
+  it("keeps its place before the records that were read while it was in flight", async () => {
+    let isDown = true;
+    await start(
+      [
+        (response, socket) => {
+          const isBad = numbersIn(stub.requests.at(-1)?.body ?? Buffer.alloc(0)).includes(2);
+          (isDown ? DOWN : isBad ? answer(400, "bad") : OK)(response, socket);
+        },
+      ],
+      { maxSamplesPerSend: 7, minBackoffMs: 300, maxBackoffMs: 300 },
+    );
+    for (const number of [7, 1, 2, 3, 4, 5, 6]) await deliver([makeParcel(number)]);
+    stub.requests.length = 0;
+    isDown = false;
+    await expect.poll(() => test.settled.spooledSamples).toBe(0);
+    const accepted = stub.requests.map(({ body }) => numbersIn(body)).filter((batch) => !batch.includes(2));
+    expect(accepted.flat()).toEqual([7, 1, 3, 4, 5, 6]);
+  });
+
+  it("and could not be written to disk is answered, though more comes meanwhile and the disk is slow", async () => {
+    const held = new HeldAnswers();
+    await start(
+      [held.act, answer(400, "bad")],
+      { remoteTimeoutMs: LONG_MS },
+      { maxBytes: 20_000, maxBytesPerUpstream: 20_000 },
+    );
+    const tooMuch = Array.from({ length: 64 }, (_, index) => makeParcel(index + 1, 1_000));
+    const first = deliver(tooMuch);
+    await expect.poll(() => test.log("error").map(({ msg }) => msg)[0]).toContain("not spooled");
+    const release = holdDisk();
+    const second = deliver([makeParcel(100)]);
+    held.answerAll(400);
+    // Quick answers in a row: the upstream is well.
+    await expect.poll(() => stub.requests.length).toBeGreaterThan(12);
+    const third = deliver([makeParcel(101)]);
+    release();
+    expect(await kindsOf(first, second, third)).not.toContain("undelivered");
+    await expect.poll(() => test.settled.spooledSamples).toBe(0);
+  });
+});
+
+describe("a disk that hangs", () => {
+  it("has senders answered by their deadlines, and no alarm that rings for what is over", async () => {
+    await start([blackHole], { remoteTimeoutMs: LONG_MS });
+    const release = holdDisk();
+    const calls = [
+      deliver([makeParcel(1)], 2 * SPOOL_AFTER_MS),
+      deliver([makeParcel(2)], 3 * SPOOL_AFTER_MS),
+    ];
+    expect(await kindsOf(...calls)).toEqual(["undelivered", "undelivered"]);
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    expect(await kindsOf(deliver([makeParcel(3)], SPOOL_AFTER_MS))).toEqual(["undelivered"]);
+    expect(timers.mock.calls.length).toBeLessThan(20);
+    timers.mockRestore();
+    release();
+    await expect.poll(() => test.settled.spooledSamples).toBe(6);
+  });
+
+  it("does not keep the gateway from ending, nor senders from their answers", async () => {
+    await start(
+      [DOWN],
+      { minBackoffMs: LONG_MS, maxBackoffMs: LONG_MS },
+      { maxBytes: 1_000, maxBytesPerUpstream: 1_000 },
+    );
+    const first = deliver([makeParcel(1, 2_000)]);
+    await expect.poll(() => test.log("error").map(({ msg }) => msg)[0]).toContain("not spooled");
+    await test.sender.close(Date.now());
+    expect(await kindsOf(first)).toEqual(["undelivered"]);
   });
 });
 

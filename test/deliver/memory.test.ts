@@ -103,9 +103,10 @@ describe("what a sender holds in memory", () => {
     },
   ] as const)("is nothing once its parcels were $name", async ({ delivery, kind }) => {
     await start([blackHole], { remoteTimeoutMs: 200, ...delivery });
-    const calls = [deliver([large(1), large(2)], 100)];
+    const forMs = kind === "spooled" ? 10_000 : 100;
+    const calls = [deliver([large(1), large(2)], forMs)];
     await expect.poll(() => stub.requests.length).toBe(1);
-    calls.push(deliver([large(3)], 100));
+    calls.push(deliver([large(3)], forMs));
     expect(await kindsOf(...calls)).toEqual([kind, kind, kind]);
     if (kind !== "spooled") await expect.poll(() => budget.heldBytes).toBe(0);
   });
