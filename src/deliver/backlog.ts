@@ -211,11 +211,7 @@ export class Backlog {
   #append(parcels: readonly LaneParcel[], isHeld: boolean): void {
     this.#appends.push(parcels);
     this.#usedAt = this.#tools.now();
-    const records = parcels.map(({ parcel }) => ({
-      parcel,
-      replica: parcel.replica,
-      newestTimestampMs: parcel.newestTimestampMs,
-    }));
+    const records = parcels.map(({ parcel }) => parcel);
     this.#stream.append(records, isHeld, (end) => {
       this.#appends.dropFirst();
       this.#onAppended(parcels, isHeld, end);

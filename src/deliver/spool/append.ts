@@ -1,15 +1,6 @@
-/** Parcels for the spool, and how it ends. */
+/** How parcels get into the spool, and how that ends. */
 import type { Parcel } from "../../wire/parcel.ts";
 import type { Ticket } from "./ticket.ts";
-
-/** A parcel for the spool. */
-export interface SpoolParcel {
-  readonly parcel: Parcel;
-  /** Which copy of its route's data it is: 0 is the first. */
-  readonly replica: number;
-  /** Of its items, in milliseconds since the epoch. */
-  readonly newestTimestampMs: number;
-}
 
 /** How an append ended; `cause` is for a person. */
 export type AppendEnd =
@@ -22,7 +13,7 @@ export type AppendEnd =
 
 /** An append under way. */
 export interface Append {
-  readonly parcels: readonly SpoolParcel[];
+  readonly parcels: readonly Parcel[];
   readonly held: boolean;
   /** Of its records. */
   readonly bytes: number;

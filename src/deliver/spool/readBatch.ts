@@ -1,6 +1,6 @@
 /** What one call of next() has read until now, and how much more it takes. */
 import { withHeadroom } from "../../wire/parcel.ts";
-import type { SpoolParcel } from "./append.ts";
+import type { Parcel } from "../../wire/parcel.ts";
 import type { RecordFacts } from "./record.ts";
 import type { Ticket } from "./ticket.ts";
 
@@ -11,7 +11,8 @@ export interface ReadLimits {
 }
 
 /** A parcel that was read back. */
-export interface SpooledParcel extends SpoolParcel {
+export interface SpooledParcel {
+  readonly parcel: Parcel;
   readonly ticket: Ticket;
 }
 
@@ -35,8 +36,10 @@ export class ReadBatch {
   add(facts: RecordFacts, payload: Uint8Array, ticket: Ticket): void {
     const { replica, series, items, plainBytes, newestTimestampMs } = facts;
     const elements = withHeadroom(payload);
-    const parcel = { elements, plainBytes, series, items, replica, newestTimestampMs };
-    this.parcels.push({ parcel, replica, newestTimestampMs, ticket });
+    this.parcels.push({
+      parcel: { elements, plainBytes, series, items, replica, newestTimestampMs },
+      ticket,
+    });
     this.#items += countOf(items);
     this.#plainBytes += plainBytes;
   }

@@ -4,8 +4,9 @@
  * Records are given out in the order in which they were appended, each once, and are gone when they are released. Segments of
  * an earlier process are read, not added to.
  */
+import type { Parcel } from "../../wire/parcel.ts";
 import type { LaneId } from "../lane.ts";
-import type { Append, AppendEnd, SpoolParcel } from "./append.ts";
+import type { Append, AppendEnd } from "./append.ts";
 import { Backlog } from "./backlog.ts";
 import type { Committer, CommitStream } from "./committer.ts";
 import type { Holdings } from "./holdings.ts";
@@ -74,7 +75,7 @@ export class SpoolStream implements CommitStream {
    *                up by unhold(). Only where nothing is unread and no append that is not held is under way.
    * @param onEnd   called once, after append() has returned; must not throw
    */
-  append(parcels: readonly SpoolParcel[], held: boolean, onEnd: (end: AppendEnd) => void): void {
+  append(parcels: readonly Parcel[], held: boolean, onEnd: (end: AppendEnd) => void): void {
     invariant(parcels.length > 0, "an append of nothing");
     invariant(!held || (!this.hasUnread && this.#appendingUnheld === 0), "held parcels behind others");
     const bytes = parcels.reduce((sum, parcel) => sum + this.#recordBytes(parcel), 0);
@@ -144,8 +145,7 @@ export class SpoolStream implements CommitStream {
   encode(segment: Segment, appends: readonly Append[]): Uint8Array[] {
     const start = segment.recordStart;
     return appends.flatMap(({ parcels, at }) =>
-      parcels.flatMap(({ parcel, replica, newestTimestampMs }) => {
-        const { series, items, plainBytes, elements } = parcel;
+      parcels.flatMap(({ elements, replica, series, items, plainBytes, newestTimestampMs }) => {
         const facts = { replica, series, items, plainBytes, newestTimestampMs, appendedAt: at };
         return [encodeHeader(start, this.#tools.owner, facts, elements), elements];
       }),
@@ -174,10 +174,10 @@ export class SpoolStream implements CommitStream {
 
   /** Counts what was written. @returns the tickets of what the caller holds */
   #place(segment: Segment, { parcels, held }: Append): readonly Ticket[] {
-    const tickets = parcels.map((spoolParcel) => {
+    const tickets = parcels.map((parcel) => {
       const start = segment.size;
-      segment.size += this.#recordBytes(spoolParcel);
-      return new Ticket(segment, start, segment.size, spoolParcel.replica, spoolParcel.parcel.items);
+      segment.size += this.#recordBytes(parcel);
+      return new Ticket(segment, start, segment.size, parcel.replica, parcel.items);
     });
     for (const ticket of tickets) {
       this.#tools.holdings.add(ticket);
@@ -190,7 +190,7 @@ export class SpoolStream implements CommitStream {
     return tickets;
   }
 
-  #recordBytes({ parcel }: SpoolParcel): number {
-    return headerBytes(this.#tools.owner) + parcel.elements.length;
+  #recordBytes({ elements }: Parcel): number {
+    return headerBytes(this.#tools.owner) + elements.length;
   }
 }

@@ -181,18 +181,14 @@ describe("spool, files that are damaged while the process runs", () => {
 
 describe("spool, payloads that look like records", () => {
   it("does not take a record out of a payload, whatever a sender puts there", async () => {
-    const facts = { ...numbered(7).parcel, replica: 0, newestTimestampMs: 0, appendedAt: 0 };
-    const forged = numbered(7).parcel.elements;
+    const facts = { ...numbered(7), appendedAt: 0 };
+    const forged = numbered(7).elements;
     const record = Buffer.concat([encodeHeader(recordStart(Buffer.alloc(8)), OWNER, facts, forged), forged]);
     const disk = new ForgetfulDisk(randomFrom(1));
     const rig = await SpoolRig.open(disk.start());
     const hostile = numbered(2, 30);
-    const elements = Buffer.concat([hostile.parcel.elements, record, record]);
-    await append(rig.lane, [
-      numbered(1),
-      { ...hostile, parcel: { ...hostile.parcel, elements } },
-      numbered(3),
-    ]);
+    const elements = Buffer.concat([hostile.elements, record, record]);
+    await append(rig.lane, [numbered(1), { ...hostile, elements }, numbered(3)]);
     disk.bytesOf(disk.paths[0] ?? "").fill(0, HEADER_BYTES + 40, HEADER_BYTES + 60);
     const next = await SpoolRig.open(disk.start());
     expect(await numbersIn(next.lane)).toEqual([1, 3]);
@@ -203,12 +199,12 @@ describe("spool, payloads that look like records", () => {
     const rig = await SpoolRig.open(disk.start());
     await append(rig.lane, [numbered(1)]);
     const nonce = Buffer.from(/-([0-9a-f]{16})\.segment$/.exec(disk.paths[0] ?? "")?.[1] ?? "", "hex");
-    const facts = { ...numbered(7).parcel, replica: 0, newestTimestampMs: 0, appendedAt: 0 };
-    const forged = numbered(7).parcel.elements;
+    const facts = { ...numbered(7), appendedAt: 0 };
+    const forged = numbered(7).elements;
     const record = Buffer.concat([encodeHeader(recordStart(nonce), OWNER, facts, forged), forged]);
     const hostile = numbered(2, 30);
-    const elements = Buffer.concat([hostile.parcel.elements, record]);
-    await append(rig.lane, [{ ...hostile, parcel: { ...hostile.parcel, elements } }]);
+    const elements = Buffer.concat([hostile.elements, record]);
+    await append(rig.lane, [{ ...hostile, elements }]);
     disk.bytesOf(disk.paths[0] ?? "").fill(0, HEADER_BYTES + 40, HEADER_BYTES + 60);
     const next = await SpoolRig.open(disk.start());
     expect(await numbersIn(next.lane)).toEqual([1, 7]);

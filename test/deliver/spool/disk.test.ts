@@ -162,7 +162,7 @@ describe("spool, big backlog", () => {
     mkdirSync(upstream, { recursive: true });
     const owner = encodeOwner({ route: "aggregation", upstream: "vmagent-0", lane: LANE_0 });
     const payload = Buffer.alloc(payloadBytes);
-    const facts = { ...numbered(1).parcel, replica: 0, newestTimestampMs: 0, appendedAt: 1 };
+    const facts = { ...numbered(1), appendedAt: 1 };
     for (let sequence = 1; sequence <= segments; sequence++) {
       const nonce = Buffer.alloc(8, sequence);
       const header = encodeHeader(recordStart(nonce), owner, { ...facts, plainBytes: payloadBytes }, payload);

@@ -117,7 +117,7 @@ class Bookkeeper {
       if (!held) this.#unheld[index] = (this.#unheld[index] ?? 0) - 1;
       if (end.kind !== "synced") return;
       for (const parcel of parcels)
-        this.#in[parcel.replica] = (this.#in[parcel.replica] ?? 0) + numberOf(parcel);
+        this.#in[parcel.replica] = (this.#in[parcel.replica] ?? 0) + parcel.items.samples;
       this.#out.push(...end.tickets.map((ticket) => ({ stream, ticket })));
     });
     this.#under.push(ended.then(() => undefined));

@@ -3,13 +3,14 @@ import { SpoolStore } from "../../../src/deliver/spool/spoolStore.ts";
 import type { SpoolEvents } from "../../../src/deliver/spool/events.ts";
 import type { SpoolFiles } from "../../../src/deliver/spool/files.ts";
 import type { SpoolOptions } from "../../../src/deliver/spool/options.ts";
-import type { AppendEnd, SpoolParcel } from "../../../src/deliver/spool/append.ts";
+import type { AppendEnd } from "../../../src/deliver/spool/append.ts";
 import type { SpooledParcel } from "../../../src/deliver/spool/readBatch.ts";
 import type { SpoolStream } from "../../../src/deliver/spool/spoolStream.ts";
 import type { SpoolTools } from "../../../src/deliver/spool/tools.ts";
 import type { UpstreamSpool } from "../../../src/deliver/spool/upstreamSpool.ts";
 import { randomFrom } from "./forgetfulFiles.ts";
 import { withHeadroom } from "../../../src/wire/parcel.ts";
+import type { Parcel } from "../../../src/wire/parcel.ts";
 
 export const MIB = 1024 * 1024;
 
@@ -86,25 +87,20 @@ export class SpoolRig {
 }
 
 /** A parcel with a number, which is also its count of samples. */
-export function numbered(number: number, bytes = 40, replica = 0): SpoolParcel {
+export function numbered(number: number, bytes = 40, replica = 0): Parcel {
   const elements = withHeadroom(Buffer.from(`#${number};`.padEnd(bytes, "x")));
   const items = { samples: number, histograms: 1, exemplars: 0 };
-  const newestTimestampMs = 1000 + number;
-  return {
-    parcel: { elements, plainBytes: 2 * bytes, series: 3, items, replica, newestTimestampMs },
-    replica,
-    newestTimestampMs,
-  };
+  return { elements, plainBytes: 2 * bytes, series: 3, items, replica, newestTimestampMs: 1000 + number };
 }
 
-export function numberOf({ parcel }: SpoolParcel): number {
+export function numberOf({ parcel }: SpooledParcel): number {
   return Number(/^#(\d+);/.exec(Buffer.from(parcel.elements).toString("latin1"))?.[1]);
 }
 
 /** @param onEnd called when the append ends, before the caller goes on */
 export function append(
   stream: SpoolStream,
-  parcels: readonly SpoolParcel[],
+  parcels: readonly Parcel[],
   held = false,
   onEnd: (end: AppendEnd) => void = () => undefined,
 ): Promise<AppendEnd> {
