@@ -427,7 +427,7 @@ export class Gateway {
   #openSpool(route: string, upstream: string, metrics: UpstreamMetrics): UpstreamSpool | null {
     if (this.#spool === null) return null;
     const spool = this.#spool.upstream(route, upstream, {
-      dropped: (reason, replica, _records, items) => {
+      dropped: (reason, replica, items) => {
         metrics.settled(replica, reason, "spooled", items);
       },
       damaged: (bytes) => {

@@ -22,15 +22,6 @@ export class Tally {
     return this.#byReplica.reduce((sum, { records }) => sum + records, 0);
   }
 
-  /** Of all replicas. */
-  get items(): ItemCounts {
-    return this.#byReplica.reduce((sum, { items }) => plus(sum, items, 1), NO_ITEMS);
-  }
-
-  itemsOf(replica: number): ItemCounts {
-    return this.#byReplica.find((count) => count.replica === replica)?.items ?? NO_ITEMS;
-  }
-
   add({ replica, records, items }: ReplicaCount): void {
     this.#change(replica, records, items, 1);
   }

@@ -14,15 +14,12 @@ const POLYNOMIAL = 0x82f63b78;
 /** Entry 256 k + b is what byte b adds to the sum when k bytes follow it: k from 0 to 7. */
 const TABLES = makeTables();
 
-/**
- * @param bytes its range [start, end) is summed up
- * @returns unsigned 32 bits
- */
-export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number {
+/** @returns unsigned 32 bits */
+export function crc32c(bytes: Uint8Array): number {
   const tables = TABLES;
   let crc = -1;
-  let at = start;
-  for (const lastStep = end - 8; at <= lastStep; at += 8) {
+  let at = 0;
+  for (const lastStep = bytes.length - 8; at <= lastStep; at += 8) {
     crc ^=
       byte(bytes, at) |
       (byte(bytes, at + 1) << 8) |
@@ -38,7 +35,7 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
       entry(tables, 256 + byte(bytes, at + 6)) ^
       entry(tables, byte(bytes, at + 7));
   }
-  for (; at < end; at++) crc = entry(tables, (crc ^ byte(bytes, at)) & 0xff) ^ (crc >>> 8);
+  for (; at < bytes.length; at++) crc = entry(tables, (crc ^ byte(bytes, at)) & 0xff) ^ (crc >>> 8);
   return ~crc >>> 0;
 }
 

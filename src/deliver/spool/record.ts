@@ -57,13 +57,13 @@ const NAMES = 88;
 
 const LAYOUT_1 = 1;
 const REMOTE_WRITE_1 = 1;
-export const SNAPPY_ELEMENTS = 1;
+const SNAPPY_ELEMENTS = 1;
 export const SUMMARY = 2;
 const NO_TENANT = 0xffff_ffff;
 
 export const MIN_HEADER_BYTES = NAMES;
 /** Names come from the configuration and from a request header; all of them are far shorter. */
-export const MAX_HEADER_BYTES = 1024 * 1024;
+const MAX_HEADER_BYTES = 1024 * 1024;
 
 /** Whose records a stream has. */
 export interface Owner {

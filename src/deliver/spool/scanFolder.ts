@@ -20,8 +20,6 @@ export interface FoundAtStart {
   readonly tornBytes: number;
   /** Bytes in which no record can be recognised. */
   readonly damagedBytes: number;
-  /** Segments that are missing between others. */
-  readonly missingSegments: number;
 }
 
 export interface FoundStream {
@@ -73,26 +71,23 @@ export async function scanFolder(
       streams.set(name.stream, stream);
     }
   }
-  const missingSegments = countMissing(tools, path, names);
-  const found = { replicas: tally.replicas, tornBytes, damagedBytes, missingSegments };
+  reportMissing(tools, path, names);
+  const found = { replicas: tally.replicas, tornBytes, damagedBytes };
   return { owner, streams, spent, lastSequence: names.at(-1)?.sequence ?? 0, found };
 }
 
 /** Segments are removed oldest first: one that is gone between two others is lost. */
-function countMissing(tools: SpoolTools, path: string, names: readonly FoundName[]): number {
+function reportMissing(tools: SpoolTools, path: string, names: readonly FoundName[]): void {
   const last = new Map<string, number>();
-  let missing = 0;
   for (const { stream, sequence, previous } of names) {
     const before = last.get(stream);
     if (before !== undefined && previous > before) {
-      missing += 1;
       tools.log.error(
         `${path}: segment ${previous} of ${stream} is missing, between ${before} and ${sequence}`,
       );
     }
     last.set(stream, sequence);
   }
-  return missing;
 }
 
 async function readPositions(tools: SpoolTools, path: string): Promise<ReadonlyMap<string, number>> {

@@ -1,6 +1,7 @@
 /** One file of a stream: how far its records were read and released. Memory for it does not grow with its records. */
 import { Tally } from "./counts.ts";
 import type { ReplicaCount } from "./counts.ts";
+import { invariant } from "./invariant.ts";
 import { NONCE_BYTES, recordStart } from "./record.ts";
 import { formatSegmentName } from "./segmentName.ts";
 import type { SegmentName } from "./segmentName.ts";
@@ -67,6 +68,7 @@ export class Segment {
 
   /** @param start of a record or of damage; ranges do not overlap */
   release(start: number, end: number): void {
+    invariant(start >= this.#releasedTo && !this.#releasedBeyond.has(start), "a record is released twice");
     if (start !== this.#releasedTo) {
       this.#releasedBeyond.set(start, end);
       return;

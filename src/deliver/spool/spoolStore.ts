@@ -5,7 +5,6 @@
  * which process has the folder.
  */
 import { join } from "node:path";
-import type { ItemCounts } from "../../wire/parcel.ts";
 import { SpoolError } from "./errors.ts";
 import type { SpoolEvents } from "./events.ts";
 import type { FolderLock } from "./files.ts";
@@ -14,7 +13,7 @@ import { invariant } from "./invariant.ts";
 import type { SpoolOptions } from "./options.ts";
 import { Room } from "./room.ts";
 import { scanFolder } from "./scanFolder.ts";
-import type { FoundFolder } from "./scanFolder.ts";
+import type { FoundAtStart, FoundFolder } from "./scanFolder.ts";
 import { escapeName } from "./segmentName.ts";
 import type { SpoolTools } from "./tools.ts";
 import { describe, UpstreamFolder } from "./upstreamFolder.ts";
@@ -30,7 +29,6 @@ export interface Orphan {
   readonly records: number;
   /** Of its segments on disk. */
   readonly bytes: number;
-  readonly items: ItemCounts;
 }
 
 /** The spool of an upstream, and whether somebody asked for it. */
@@ -102,9 +100,9 @@ export class SpoolStore {
   /** What was found that nobody has asked for until now. */
   orphans(): readonly Orphan[] {
     return [...this.#shelves.values()]
-      .filter(({ isOrphan, spool }) => isOrphan && spool.records > 0)
+      .filter(({ isOrphan, spool }) => isOrphan && spool.bytes > 0)
       .map(({ route, upstream, spool }) => {
-        return { route, upstream, records: spool.records, bytes: spool.bytes, items: spool.items };
+        return { route, upstream, records: recordsIn(spool.foundAtStart), bytes: spool.bytes };
       });
   }
 
@@ -112,11 +110,6 @@ export class SpoolStore {
   async dropOrphans(): Promise<void> {
     const orphans = [...this.#shelves.values()].filter(({ isOrphan }) => isOrphan);
     await Promise.all(orphans.map(({ spool }) => spool.discard()));
-  }
-
-  /** Of all segments on disk, orphans' as well, and of appends under way. Damaged files kept aside are not counted. */
-  get bytes(): number {
-    return this.#room.used;
   }
 
   /** Ends: finishes commits under way, notes how far each stream was released, gives the folder back. Appends fail from now on. */
@@ -146,7 +139,8 @@ export class SpoolStore {
     this.#logFound(`spool of ${owner.route}/${owner.upstream}`, spool);
   }
 
-  #logFound(name: string, { records, bytes, foundAtStart }: UpstreamSpool): void {
+  #logFound(name: string, { bytes, foundAtStart }: UpstreamSpool): void {
+    const records = recordsIn(foundAtStart);
     const { tornBytes } = foundAtStart;
     if (records > 0)
       this.#tools.log.info(`${name}: ${records} records (${formatBytes(bytes)}) wait from before`);
@@ -166,4 +160,8 @@ export class SpoolStore {
     const entries = await this.#tools.files.list(path);
     return entries.filter(({ kind }) => kind === "folder").map(({ name }) => name);
   }
+}
+
+function recordsIn({ replicas }: FoundAtStart): number {
+  return replicas.reduce((sum, { records }) => sum + records, 0);
 }

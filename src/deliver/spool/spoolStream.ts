@@ -5,17 +5,16 @@
  * an earlier process are read, not added to.
  */
 import type { Parcel } from "../../wire/parcel.ts";
-import type { LaneId } from "../lane.ts";
 import type { Append, AppendEnd } from "./append.ts";
-import { Backlog } from "./backlog.ts";
 import type { Committer, CommitStream } from "./committer.ts";
-import type { Holdings } from "./holdings.ts";
 import { invariant } from "./invariant.ts";
+import type { Losses } from "./losses.ts";
 import type { ReadLimits, SpooledParcel } from "./readBatch.ts";
 import { encodeHeader, headerBytes } from "./record.ts";
 import { SEGMENT_BYTES } from "./segment.ts";
 import type { Segment } from "./segment.ts";
 import { StreamReader } from "./streamReader.ts";
+import { StreamSegments } from "./streamSegments.ts";
 import { encodeSummary } from "./summary.ts";
 import { Ticket } from "./ticket.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
@@ -23,7 +22,7 @@ import type { UpstreamFolder } from "./upstreamFolder.ts";
 export interface StreamTools {
   readonly folder: UpstreamFolder;
   readonly committer: Committer;
-  readonly holdings: Holdings;
+  readonly losses: Losses;
   /** See streamKey(). */
   readonly key: string;
   /** See encodeOwner(). */
@@ -31,48 +30,46 @@ export interface StreamTools {
 }
 
 export class SpoolStream implements CommitStream {
-  readonly id: LaneId;
   readonly #tools: StreamTools;
-  readonly #backlog: Backlog;
+  readonly #segments: StreamSegments;
   readonly #reader: StreamReader;
   #appending = 0;
   #appendingUnheld = 0;
   #isReading = false;
 
   /** @param found segments of an earlier process, oldest first */
-  constructor(id: LaneId, tools: StreamTools, found: readonly Segment[]) {
-    this.id = id;
+  constructor(tools: StreamTools, found: readonly Segment[]) {
     this.#tools = tools;
-    this.#backlog = new Backlog(tools.folder, tools.holdings, found);
-    this.#reader = new StreamReader(tools.folder, this.#backlog, tools.owner);
+    this.#segments = new StreamSegments(tools.folder, tools.losses, found);
+    this.#reader = new StreamReader(tools.folder, this.#segments, tools.owner);
   }
 
   /** Whether no record is unreleased and no append is under way. */
   get isEmpty(): boolean {
-    return this.#backlog.isEmpty && this.#appending === 0;
+    return this.#segments.isEmpty && this.#appending === 0;
   }
 
   /** Whether there are synced records that next() would give out. */
   get hasUnread(): boolean {
-    return this.#backlog.firstGivenUp !== undefined || this.#backlog.firstUnread !== undefined;
+    return this.#segments.firstUnread !== undefined;
   }
 
   /** Its files, oldest first. */
   get segments(): readonly Segment[] {
-    return this.#backlog.segments;
+    return this.#segments.all;
   }
 
   /** Bytes of segments that dropOldest() could free. */
   get droppableBytes(): number {
-    return this.#backlog.droppableBytes;
+    return this.#segments.droppableBytes;
   }
 
   /**
    * Puts parcels behind all others, in their order: all of them or none.
    *
    * @param parcels at least one; their elements must not change until the end
-   * @param held    the caller keeps the parcels and tries them itself: next() does not give them out unless they are given
-   *                up by unhold(). Only where nothing is unread and no append that is not held is under way.
+   * @param held    the caller keeps the parcels and tries them itself: next() does not give them out, but in a later process.
+   *                Only where nothing is unread and no append that is not held is under way.
    * @param onEnd   called once, after append() has returned; must not throw
    */
   append(parcels: readonly Parcel[], held: boolean, onEnd: (end: AppendEnd) => void): void {
@@ -105,29 +102,21 @@ export class SpoolStream implements CommitStream {
 
   /** Takes records out of the spool for good, which the caller delivered or dropped. Any order will do. */
   release(tickets: readonly Ticket[]): void {
-    this.#backlog.release(tickets);
-  }
-
-  /**
-   * Gives records up that the caller has: next() gives them out, before all later ones. What had to make room meanwhile is
-   * dropped.
-   */
-  unhold(tickets: readonly Ticket[]): void {
-    this.#backlog.giveUp(tickets);
+    this.#segments.release(tickets);
   }
 
   /** Drops the oldest segment. Tickets that are out stay good. */
   dropOldest(): void {
-    this.#backlog.dropOldest();
+    this.#segments.dropOldest();
   }
 
   segmentFor(bytes: number): Segment | null {
-    const last = this.#backlog.segments.at(-1);
+    const last = this.#segments.all.at(-1);
     return last !== undefined && !last.isSealed && last.size + bytes <= SEGMENT_BYTES ? last : null;
   }
 
   async sealLast(): Promise<void> {
-    const last = this.#backlog.segments.at(-1);
+    const last = this.#segments.all.at(-1);
     if (last === undefined || last.isSealed) return;
     last.isSealed = true;
     const summary = { firstAt: last.firstAt, replicas: last.written.replicas };
@@ -138,7 +127,7 @@ export class SpoolStream implements CommitStream {
   }
 
   newSegment(): Segment {
-    const previous = this.#backlog.segments.at(-1)?.name.sequence ?? 0;
+    const previous = this.#segments.all.at(-1)?.name.sequence ?? 0;
     return this.#tools.folder.newSegment(this.#tools.key, previous);
   }
 
@@ -154,9 +143,9 @@ export class SpoolStream implements CommitStream {
 
   written(segment: Segment, appends: readonly Append[]): void {
     segment.isBeingWritten = false;
-    if (appends.length > 0) this.#backlog.add(segment);
+    if (appends.length > 0) this.#segments.add(segment);
     const tickets = appends.map((append) => this.#place(segment, append));
-    this.#backlog.discardDrained();
+    this.#segments.discardDrained();
     appends.forEach((append, index) => {
       this.#finish(append, { kind: "synced", tickets: tickets[index] ?? [] });
     });
@@ -180,13 +169,12 @@ export class SpoolStream implements CommitStream {
       return new Ticket(segment, start, segment.size, parcel.replica, parcel.items);
     });
     for (const ticket of tickets) {
-      this.#tools.holdings.add(ticket);
       segment.written.add(ticket);
       if (!held) segment.unread.add(ticket);
     }
     if (!held) return [];
     segment.readTo = segment.size;
-    this.#backlog.giveOut(tickets);
+    this.#segments.giveOut(tickets);
     return tickets;
   }
 

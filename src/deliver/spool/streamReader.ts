@@ -1,5 +1,4 @@
-/** Reads the records of a stream, as many as make a batch: first what was given up, then what nobody has read. */
-import type { Backlog } from "./backlog.ts";
+/** Reads the records of a stream that nobody has read, as many as make a batch. */
 import { crc32c } from "./crc32c.ts";
 import { SpoolError } from "./errors.ts";
 import { ReadBatch } from "./readBatch.ts";
@@ -7,6 +6,7 @@ import type { ReadLimits, SpooledParcel } from "./readBatch.ts";
 import type { RecordHeader } from "./record.ts";
 import { RecordReader } from "./recordReader.ts";
 import type { Segment } from "./segment.ts";
+import type { StreamSegments } from "./streamSegments.ts";
 import { Ticket } from "./ticket.ts";
 import { describe, hasCode } from "./upstreamFolder.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
@@ -19,13 +19,13 @@ const GIVE_UP_AFTER_MS = 60_000;
 
 export class StreamReader {
   readonly #folder: UpstreamFolder;
-  readonly #backlog: Backlog;
+  readonly #segments: StreamSegments;
   /** See encodeOwner(). */
   readonly #owner: Buffer;
 
-  constructor(folder: UpstreamFolder, backlog: Backlog, owner: Buffer) {
+  constructor(folder: UpstreamFolder, segments: StreamSegments, owner: Buffer) {
     this.#folder = folder;
-    this.#backlog = backlog;
+    this.#segments = segments;
     this.#owner = owner;
   }
 
@@ -34,7 +34,7 @@ export class StreamReader {
     const batch = new ReadBatch(limits);
     let takesMore = true;
     while (takesMore) {
-      const segment = this.#backlog.firstGivenUp?.segment ?? this.#backlog.firstUnread;
+      const segment = this.#segments.firstUnread;
       takesMore = segment !== undefined && (await this.#read(segment, batch));
     }
     return batch.parcels;
@@ -50,7 +50,7 @@ export class StreamReader {
       if (segment.isGone) return true;
       const what = `${this.#folder.pathOf(segment)}: ${describe(error)}`;
       if (this.#isHopeless(segment, error)) {
-        this.#backlog.giveUpOn(segment, what);
+        this.#segments.giveUpOn(segment, what);
         return true;
       }
       if (batch.parcels.length > 0) return false;
@@ -78,33 +78,15 @@ export class StreamReader {
         windowBytes: WINDOW_BYTES,
         belongs: (owner) => owner.equals(this.#owner),
       });
-      const takesMore = await this.#readGivenUp(segment, reader, batch);
-      return takesMore && (await this.#readOn(segment, reader, batch));
+      return await this.#readRecords(segment, reader, batch);
     } finally {
       await file.close();
     }
   }
 
-  /** Reads what was given up of the segment, as long as that is what comes first. */
-  async #readGivenUp(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
-    let ticket = this.#backlog.firstGivenUp;
-    while (ticket?.segment === segment && ticket.end <= reader.end) {
-      const header = await reader.headerAt(ticket.start);
-      if (header !== null && !batch.fits(header)) return false;
-      const payload = header === null ? null : await reader.payloadOf(ticket.start, header);
-      // Otherwise it had to make room meanwhile, or an earlier one was given up.
-      if (this.#backlog.firstGivenUp === ticket) {
-        this.#backlog.takeGivenUp();
-        this.#giveOut(ticket, header, payload, batch);
-      }
-      ticket = this.#backlog.firstGivenUp;
-    }
-    return true;
-  }
-
-  /** Reads what nobody has read of the segment, unless something is given up meanwhile. */
-  async #readOn(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
-    while (segment.readTo < reader.end && !segment.isGone && this.#backlog.firstGivenUp === undefined) {
+  /** Reads on in the segment where the last call has stopped. */
+  async #readRecords(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
+    while (segment.readTo < reader.end && !segment.isGone) {
       const start = segment.readTo;
       const header = await reader.headerAt(start);
       if (header === null) {
@@ -122,23 +104,19 @@ export class StreamReader {
     const start = segment.readTo;
     const end = start + header.headerBytes + header.payloadBytes;
     const ticket = new Ticket(segment, start, end, header.replica, header.items);
-    this.#backlog.passRecord(ticket);
-    this.#giveOut(ticket, header, payload, batch);
-    this.#backlog.settleIfRead(segment);
+    this.#segments.passRecord(ticket);
+    if (crc32c(payload) === header.payloadSum) {
+      this.#segments.giveOut([ticket]);
+      batch.add(header, payload, ticket);
+    } else {
+      this.#segments.dropDamaged(ticket);
+    }
+    this.#segments.settleIfRead(segment);
   }
 
   #passUnknown(segment: Segment, end: number): void {
     if (segment.isGone) return;
-    this.#backlog.passUnknown(segment, end);
-    this.#backlog.settleIfRead(segment);
-  }
-
-  #giveOut(ticket: Ticket, header: RecordHeader | null, payload: Buffer | null, batch: ReadBatch): void {
-    if (header === null || payload === null || crc32c(payload) !== header.payloadSum) {
-      this.#backlog.dropDamaged(ticket);
-    } else {
-      this.#backlog.giveOut([ticket]);
-      batch.add(header, payload, ticket);
-    }
+    this.#segments.passUnknown(segment, end);
+    this.#segments.settleIfRead(segment);
   }
 }

@@ -5,11 +5,10 @@
  * stream in the order they came. A record is removed only after its parcel was released: a crash may send one twice, which
  * stores accept when the values are equal, but loses none whose append ended as synced.
  */
-import type { ItemCounts } from "../../wire/parcel.ts";
 import type { LaneId } from "../lane.ts";
 import { Committer } from "./committer.ts";
 import type { SpoolEvents } from "./events.ts";
-import { Holdings } from "./holdings.ts";
+import { Losses } from "./losses.ts";
 import { encodeOwner } from "./record.ts";
 import type { Room } from "./room.ts";
 import type { FoundAtStart, FoundFolder } from "./scanFolder.ts";
@@ -32,7 +31,7 @@ export class UpstreamSpool {
   readonly found: readonly LaneId[];
   readonly #options: UpstreamSpoolOptions;
   readonly #folder: UpstreamFolder;
-  readonly #holdings = new Holdings();
+  readonly #losses = new Losses();
   readonly #committer: Committer;
   readonly #streams = new Map<string, SpoolStream>();
 
@@ -43,8 +42,7 @@ export class UpstreamSpool {
     this.#folder = folder;
     this.#committer = new Committer(folder, name, options.allRoom, (bytes) => this.#makeRoom(bytes));
     folder.segments = () => this.#segments();
-    this.foundAtStart = found?.found ?? { replicas: [], tornBytes: 0, damagedBytes: 0, missingSegments: 0 };
-    for (const count of this.foundAtStart.replicas) this.#holdings.add(count);
+    this.foundAtStart = found?.found ?? { replicas: [], tornBytes: 0, damagedBytes: 0 };
     const streams = [...(found?.streams ?? [])];
     this.found = streams.map(([, { id }]) => id);
     for (const [key, { id, segments }] of streams) this.#streams.set(key, this.#newStream(id, segments));
@@ -71,21 +69,6 @@ export class UpstreamSpool {
     return this.#folder.room.used;
   }
 
-  /** Synced and unreleased. */
-  get records(): number {
-    return this.#holdings.tally.records;
-  }
-
-  /** Of the records, of all replicas. */
-  get items(): ItemCounts {
-    return this.#holdings.tally.items;
-  }
-
-  /** Of the records of one replica. */
-  itemsOf(replica: number): ItemCounts {
-    return this.#holdings.tally.itemsOf(replica);
-  }
-
   /**
    * When the oldest unreleased record was appended, in milliseconds since the epoch; null with none on disk. It is the time
    * of the first record of the oldest segment, so a little early once part of that is released.
@@ -101,7 +84,7 @@ export class UpstreamSpool {
 
   /** Who is told of what happens from now on. */
   tell(events: SpoolEvents): void {
-    this.#holdings.events = events;
+    this.#losses.events = events;
   }
 
   /** Removes all that it holds, uncounted. Only for what nobody asked for. */
@@ -124,8 +107,8 @@ export class UpstreamSpool {
   #newStream(id: LaneId, found: readonly Segment[]): SpoolStream {
     const { route, upstream } = this.#options;
     const owner = encodeOwner({ route, upstream, lane: id });
-    const [folder, committer, holdings] = [this.#folder, this.#committer, this.#holdings];
-    return new SpoolStream(id, { folder, committer, holdings, key: streamKey(id), owner }, found);
+    const [folder, committer, losses] = [this.#folder, this.#committer, this.#losses];
+    return new SpoolStream({ folder, committer, losses, key: streamKey(id), owner }, found);
   }
 
   /** Drops the oldest segments, of the largest stream first, until so many bytes are free; false if that cannot be. */

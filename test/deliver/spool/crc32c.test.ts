@@ -31,14 +31,10 @@ describe("crc32c", () => {
     expect(crc32c(bytes)).toBe(sum);
   });
 
-  it("is what the slow way gives, for any range of any bytes", () => {
+  it("is what the slow way gives, for any bytes", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(100), fc.nat(100), (bytes, one, other) => {
-        const [start, end] = [
-          Math.min(one, other, bytes.length),
-          Math.min(Math.max(one, other), bytes.length),
-        ];
-        expect(crc32c(bytes, start, end)).toBe(slowCrc32c(bytes.subarray(start, end)));
+      fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
+        expect(crc32c(bytes)).toBe(slowCrc32c(bytes));
       }),
     );
   });

@@ -7,7 +7,6 @@ import {
   encodeOwner,
   headerBytesOf,
   recordStart,
-  SNAPPY_ELEMENTS,
 } from "../../../src/deliver/spool/record.ts";
 
 const count = fc.nat({ max: 0xffff_ffff });
@@ -41,7 +40,7 @@ describe("record", () => {
         } = decodeHeader(header) ?? { owner: Buffer.alloc(16) };
         expect(decoded).toEqual({
           ...known,
-          codec: SNAPPY_ELEMENTS,
+          codec: 1, // snappy elements
           headerBytes: header.length,
           payloadBytes: payload.length,
         });

@@ -5,7 +5,7 @@
  */
 import { writeSync } from "node:fs";
 import { diskFiles } from "../../../src/deliver/spool/diskFiles.ts";
-import { ALL, append, numbered, numberOf, SpoolRig } from "./spoolRig.ts";
+import { ALL, append, foundBy, numbered, numberOf, SpoolRig } from "./spoolRig.ts";
 
 const APPENDS_AT_A_TIME = 8;
 const BATCH = { maxItems: Infinity, maxPlainBytes: 1024 * 1024 };
@@ -54,7 +54,7 @@ async function read(): Promise<void> {
   const before = performance.now();
   const { lane, spool, store } = await SpoolRig.open(diskFiles, { path });
   const openMs = performance.now() - before;
-  const { records } = spool;
+  const { records } = foundBy(spool);
   let read = 0;
   while (lane.hasUnread) {
     const parcels = await lane.next(BATCH);

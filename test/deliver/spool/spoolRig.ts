@@ -1,4 +1,4 @@
-/** A spool as tests use it: parcels with numbers, and a ledger of what became of them. */
+/** A spool as tests use it: parcels with numbers, and what was told of them. */
 import { SpoolStore } from "../../../src/deliver/spool/spoolStore.ts";
 import type { SpoolEvents } from "../../../src/deliver/spool/events.ts";
 import type { SpoolFiles } from "../../../src/deliver/spool/files.ts";
@@ -10,7 +10,7 @@ import type { SpoolTools } from "../../../src/deliver/spool/tools.ts";
 import type { UpstreamSpool } from "../../../src/deliver/spool/upstreamSpool.ts";
 import { randomFrom } from "./forgetfulFiles.ts";
 import { withHeadroom } from "../../../src/wire/parcel.ts";
-import type { Parcel } from "../../../src/wire/parcel.ts";
+import type { ItemCounts, Parcel } from "../../../src/wire/parcel.ts";
 
 export const MIB = 1024 * 1024;
 
@@ -30,14 +30,15 @@ const random = randomFrom(20260101);
 /** What a spool said. */
 export class Told implements SpoolEvents {
   readonly drops: { reason: string; replica: number; records: number; samples: number }[] = [];
-  readonly damage: { bytes: number; file: string }[] = [];
+  /** Bytes. */
+  readonly damage: number[] = [];
 
-  dropped(reason: string, replica: number, records: number, { samples }: { samples: number }): void {
-    this.drops.push({ reason, replica, records, samples });
+  dropped(reason: string, replica: number, { samples, histograms }: ItemCounts): void {
+    this.drops.push({ reason, replica, records: histograms, samples }); // see numbered()
   }
 
-  damaged(bytes: number, file: string): void {
-    this.damage.push({ bytes, file });
+  damaged(bytes: number): void {
+    this.damage.push(bytes);
   }
 
   samples(reason: string): number {
@@ -86,7 +87,17 @@ export class SpoolRig {
   }
 }
 
-/** A parcel with a number, which is also its count of samples. */
+/** How much a spool has found at its start. */
+export function foundBy({ foundAtStart }: UpstreamSpool): { records: number; samples: number } {
+  const sum = { records: 0, samples: 0 };
+  for (const { records, items } of foundAtStart.replicas) {
+    sum.records += records;
+    sum.samples += items.samples;
+  }
+  return sum;
+}
+
+/** A parcel with a number, which is also its count of samples; it has one histogram. */
 export function numbered(number: number, bytes = 40, replica = 0): Parcel {
   const elements = withHeadroom(Buffer.from(`#${number};`.padEnd(bytes, "x")));
   const items = { samples: number, histograms: 1, exemplars: 0 };

@@ -52,10 +52,6 @@ export class StreamModel {
     this.#entry(number).state = "done";
   }
 
-  gaveUp(number: number): void {
-    this.#entry(number).state = "must";
-  }
-
   crashed(): void {
     for (const entry of this.#entries) {
       const isWanted = entry.state === "out" || entry.state === "must";

@@ -3,26 +3,23 @@
  *
  * A segment is removed when all of it is released, and all before it were: so one that is missing between others is lost.
  */
-import type { Holdings } from "./holdings.ts";
 import { invariant } from "./invariant.ts";
+import type { Losses } from "./losses.ts";
 import type { Segment } from "./segment.ts";
-import { byPlace } from "./ticket.ts";
 import type { Ticket } from "./ticket.ts";
 import type { UpstreamFolder } from "./upstreamFolder.ts";
 
-export class Backlog {
+export class StreamSegments {
   readonly #folder: UpstreamFolder;
-  readonly #holdings: Holdings;
+  readonly #losses: Losses;
   readonly #segments: Segment[];
-  /** By place. */
-  readonly #givenUp: Ticket[] = [];
   /** Tickets that the caller has. */
   #out = 0;
 
   /** @param found segments of an earlier process, oldest first */
-  constructor(folder: UpstreamFolder, holdings: Holdings, found: readonly Segment[]) {
+  constructor(folder: UpstreamFolder, losses: Losses, found: readonly Segment[]) {
     this.#folder = folder;
-    this.#holdings = holdings;
+    this.#losses = losses;
     this.#segments = [...found];
   }
 
@@ -32,13 +29,8 @@ export class Backlog {
   }
 
   /** Oldest first. */
-  get segments(): readonly Segment[] {
+  get all(): readonly Segment[] {
     return this.#segments;
-  }
-
-  /** What was given up and comes before all that is unread. */
-  get firstGivenUp(): Ticket | undefined {
-    return this.#givenUp[0];
   }
 
   /** The first segment that has records which nobody has read: all of a segment is read before anything of the next. */
@@ -62,34 +54,15 @@ export class Backlog {
 
   /** The caller has these records. */
   giveOut(tickets: readonly Ticket[]): void {
-    for (const ticket of tickets) ticket.state = "out";
     this.#out += tickets.length;
   }
 
   /** The caller is done with these records. */
   release(tickets: readonly Ticket[]): void {
-    for (const ticket of tickets) {
-      this.#takeBack(ticket, "done");
-      this.#holdings.release(ticket);
-      ticket.segment.release(ticket.start, ticket.end);
-    }
+    for (const { segment, start, end } of tickets) segment.release(start, end);
+    this.#out -= tickets.length;
     this.discardDrained();
     this.#folder.notePositions();
-  }
-
-  /** The caller wants these records to be read again. */
-  giveUp(tickets: readonly Ticket[]): void {
-    for (const ticket of tickets) {
-      this.#takeBack(ticket, "given_up");
-      if (ticket.segment.isGone) this.#drop("spool_full", ticket);
-      else this.#givenUp.push(ticket);
-    }
-    this.#givenUp.sort(byPlace);
-  }
-
-  /** Takes the first of what was given up, to give it out again. */
-  takeGivenUp(): void {
-    this.#givenUp.shift();
   }
 
   /** Drops the oldest segment. Tickets that are out stay good. */
@@ -98,9 +71,7 @@ export class Backlog {
     invariant(segment !== undefined && !segment.isBeingWritten, "nothing to drop");
     segment.isGone = true;
     this.#folder.discard(segment);
-    const lost = this.#takeGivenUpOf(segment);
-    this.#holdings.drop("spool_full", segment.takeUnread());
-    for (const ticket of lost) this.#drop("spool_full", ticket);
+    this.#losses.drop("spool_full", segment.takeUnread());
   }
 
   /** A record is read up to its end; whoever reads takes care of it. */
@@ -115,7 +86,7 @@ export class Backlog {
     const lost = `${items.samples} samples, ${items.histograms} histograms and ${items.exemplars} exemplars are dropped`;
     this.#folder.tools.log.error(`${this.#place(segment, start, end)} of a parcel are damaged: ${lost}`);
     this.#passDamage(segment, start, end);
-    this.#drop("spool_damaged", ticket);
+    this.#losses.drop("spool_damaged", [ticket]);
   }
 
   /** Bytes up to `end` in which no record can be recognised. */
@@ -127,22 +98,18 @@ export class Backlog {
     this.#folder.tools.log.error(
       `${this.#place(segment, start, end)} are damaged; reading goes on behind them`,
     );
-    this.#holdings.damaged(end - start, this.#folder.pathOf(segment));
+    this.#losses.damaged(end - start);
   }
 
   /** Records that were counted when they were written or found, and did not come up when all was read, were in what is damaged. */
   settleIfRead(segment: Segment): void {
-    if (segment.readTo === segment.size) this.#holdings.drop("spool_damaged", segment.takeUnread());
+    if (segment.readTo === segment.size) this.#losses.drop("spool_damaged", segment.takeUnread());
   }
 
-  /** What nobody has of the segment cannot be read. */
+  /** What nobody has read of the segment cannot be read. */
   giveUpOn(segment: Segment, why: string): void {
     this.#folder.tools.log.error(`${why}; what it has left is given up`);
     segment.isDamaged = true;
-    for (const ticket of this.#takeGivenUpOf(segment)) {
-      segment.release(ticket.start, ticket.end);
-      this.#drop("spool_damaged", ticket);
-    }
     if (segment.readTo < segment.size) this.passUnknown(segment, segment.size);
     this.settleIfRead(segment);
     this.discardDrained();
@@ -160,24 +127,6 @@ export class Backlog {
     segment.isDamaged = true;
     segment.release(start, end);
     this.discardDrained();
-  }
-
-  #takeBack(ticket: Ticket, state: "given_up" | "done"): void {
-    invariant(ticket.state === "out", `a ticket that is ${ticket.state} comes back`);
-    ticket.state = state;
-    this.#out -= 1;
-  }
-
-  /** They stand together. */
-  #takeGivenUpOf(segment: Segment): readonly Ticket[] {
-    const isOfIt = (ticket: Ticket): boolean => ticket.segment === segment;
-    const first = this.#givenUp.findIndex(isOfIt);
-    return first === -1 ? [] : this.#givenUp.splice(first, this.#givenUp.filter(isOfIt).length);
-  }
-
-  #drop(reason: "spool_full" | "spool_damaged", ticket: Ticket): void {
-    ticket.state = "done";
-    this.#holdings.drop(reason, [ticket]);
   }
 
   #place(segment: Segment, start: number, end: number): string {
