@@ -10,6 +10,7 @@ import type { UpstreamTls } from "../../src/deliver/options.ts";
 import { makeParcel } from "./parcels.ts";
 import { SenderUnderTest } from "./senderUnderTest.ts";
 import { StubUpstream, answer } from "./stubUpstream.ts";
+import type { Act } from "./stubUpstream.ts";
 
 interface Identity {
   readonly cert: string;
@@ -141,6 +142,38 @@ describe("an upstream with TLS", () => {
       expect(stub?.requests).toEqual([]);
       expect(test?.attempts).toEqual(["retry"]);
     }
+  });
+
+  it("gets a request again at once when it closes a connection that was kept", async () => {
+    const used = new WeakSet<net.Socket>();
+    let closed = 0;
+    const act: Act = (response, socket) => {
+      if (used.has(socket)) {
+        closed += 1;
+        socket.destroy();
+      } else {
+        used.add(socket);
+        response.writeHead(204).end();
+      }
+    };
+    stub = await StubUpstream.start([act], forAddress);
+    const tls = { ca: forAddress.cert, insecureSkipVerify: false };
+    test = new SenderUnderTest(`https://127.0.0.1:${stub.port}/`, { upstream: { tls } });
+    while (closed === 0) await test.deliver([makeParcel()], Date.now() + 5_000);
+    expect(new Set(test.attempts)).toEqual(new Set(["delivered"]));
+  });
+
+  it("does not when it closes a new one, after the handshake", async () => {
+    const close: Act = (_response, socket) => socket.destroy();
+    stub = await StubUpstream.start([close], forAddress);
+    test = new SenderUnderTest(`https://127.0.0.1:${stub.port}/`, {
+      upstream: { tls: { ca: forAddress.cert, insecureSkipVerify: false } },
+      delivery: { minBackoffMs: 60_000, maxBackoffMs: 60_000 },
+      random: () => 0.9,
+    });
+    expect(await test.deliver([makeParcel()], Date.now() + 5_000)).toMatchObject([{ kind: "undelivered" }]);
+    expect(test.attempts).toEqual(["retry"]);
+    expect(stub.requests).toHaveLength(1);
   });
 
   it("is not waited for beyond the remote timeout when its handshake does not end", async () => {
