@@ -41,6 +41,11 @@ export class Receivers {
     return sums;
   }
 
+  /** Samples that arrived at each, in the order of the urls. */
+  samplesByPort(): number[] {
+    return readCounters(this.#countersFile, COUNTERS).map(({ samples }) => samples);
+  }
+
   stop(): Promise<void> {
     return this.#child.stop();
   }
