@@ -41,6 +41,7 @@ const DELIVERY: DeliveryOptions = {
   ack: "safe",
   onOutage: "refuse",
   spoolAfterMs: TIMEOUT_MS,
+  sampleAgeLimitMs: 0,
 };
 
 /**

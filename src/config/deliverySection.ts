@@ -43,6 +43,7 @@ export function readDelivery(section: Section): DeliverySection {
     const message = `not shorter than delivery_deadline ${formatDuration(deliveryDeadlineMs)}: senders are told to come again before their data is spooled`;
     section.problems.warning(section.placeOf("spool_after"), message);
   }
+  const sampleAgeLimitMs = section.optional("sample_age_limit", duration({ min: 0 }), 0);
   return {
     remoteTimeoutMs,
     ...queue,
@@ -52,6 +53,7 @@ export function readDelivery(section: Section): DeliverySection {
     ack,
     onOutage,
     spoolAfterMs,
+    sampleAgeLimitMs,
   };
 }
 

@@ -201,8 +201,8 @@ export class Backlog {
 
   #withTickets(records: readonly SpooledParcel[]): LaneParcel[] {
     const nobody = new Delivery(records.length, this.#tools.now(), Infinity, () => undefined);
-    return records.map(({ parcel, ticket }, index) => {
-      const read = new LaneParcel(parcel, nobody, index);
+    return records.map(({ parcel, ticket, appendedAt }, index) => {
+      const read = new LaneParcel(parcel, nobody, index, appendedAt);
       read.ticket = ticket;
       return read;
     });

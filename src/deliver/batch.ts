@@ -31,9 +31,14 @@ export class Batch {
   reducedTo(parcels: readonly LaneParcel[]): Batch | null {
     if (parcels.length === 0) return null;
     if (parcels.length === this.parcels.length) return this;
-    const reduced = new Batch(parcels, this.tenant);
-    reduced.attempts = this.attempts;
-    reduced.lastFailure = this.lastFailure;
-    return reduced;
+    return this.rebuiltOf(parcels);
+  }
+
+  /** This batch of other parcels, at least one, or of what is left of them. */
+  rebuiltOf(parcels: readonly LaneParcel[]): Batch {
+    const rebuilt = new Batch(parcels, this.tenant);
+    rebuilt.attempts = this.attempts;
+    rebuilt.lastFailure = this.lastFailure;
+    return rebuilt;
   }
 }

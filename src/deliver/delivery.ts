@@ -77,7 +77,8 @@ export function isAccepted({ kind }: ParcelOutcome): boolean {
 
 /** A parcel on its way through a lane. */
 export class LaneParcel {
-  readonly parcel: Parcel;
+  /** What is left of it: old items can be dropped while it waits. */
+  parcel: Parcel;
   readonly delivery: Delivery;
   /** Its place among the parcels of its delivery. */
   readonly index: number;
@@ -85,11 +86,14 @@ export class LaneParcel {
   group: number | null = null;
   /** Once it is on disk as well: nobody waits for it then, and it has no deadline. */
   ticket: Ticket | null = null;
+  /** When the gateway got it. */
+  readonly arrivedAt: number;
 
-  constructor(parcel: Parcel, delivery: Delivery, index: number) {
+  constructor(parcel: Parcel, delivery: Delivery, index: number, arrivedAt = delivery.startedAt) {
     this.parcel = parcel;
     this.delivery = delivery;
     this.index = index;
+    this.arrivedAt = arrivedAt;
   }
 
   /** Infinity for none. */

@@ -36,6 +36,7 @@ import { undelivered } from "./outcome.ts";
 import type { ParcelOutcome, SettledFrom, Settlement, Undelivered } from "./outcome.ts";
 import { laterOf } from "./pauses.ts";
 import type { Pause } from "./pauses.ts";
+import { dropOld } from "./sampleAge.ts";
 import type { SpoolStream } from "./spool/spoolStream.ts";
 import type { Parcel } from "../wire/parcel.ts";
 
@@ -200,7 +201,7 @@ export class Lane {
 
   /** Begins an attempt, if one is still due. */
   takeTurn(): void {
-    if (this.#isAttemptDue(this.#tools.now())) this.#begin();
+    while (this.#isAttemptDue(this.#tools.now())) if (this.#begin()) return;
   }
 
   /** Begins no attempt before that time, and a little more by chance, so that lanes do not come back all at once. */
@@ -373,9 +374,15 @@ export class Lane {
     });
   }
 
-  #begin(): void {
-    const batch = this.#headBatch ?? new Batch(this.#waiting.takeBatch(), this.id.tenant);
+  /** @returns false when all of what was to be sent is too old */
+  #begin(): boolean {
+    const batch = this.#nextBatch();
     if (this.#waiting.length === 0) this.#isFlushing = false;
+    if (batch === null) {
+      this.#setHead(NO_HEAD);
+      this.#tellIfEmpty();
+      return false;
+    }
     this.#setHead({ kind: "in_flight", batch });
     this.#attemptBegan = this.#tools.now();
     this.#attempts.begin(batch, (end) => {
@@ -383,6 +390,37 @@ export class Lane {
       this.#onEnd(batch, end);
     });
     this.#readAhead();
+    return true;
+  }
+
+  #nextBatch(): Batch | null {
+    const head = this.#headBatch;
+    const parcels = head?.parcels ?? this.#waiting.takeBatch();
+    const young = this.#dropOld(parcels);
+    if (young.length === 0) return null;
+    if (head === null) return new Batch(young, this.id.tenant);
+    return young === parcels ? head : head.rebuiltOf(young);
+  }
+
+  /** Drops what is older than the route's limit. @returns what is left of parcels; the same list if all of them are */
+  #dropOld(parcels: readonly LaneParcel[]): readonly LaneParcel[] {
+    const old: LaneParcel[] = [];
+    const young: LaneParcel[] = [];
+    let isLess = false;
+    for (const laneParcel of parcels) {
+      const { parcel, arrivedAt, ticket } = laneParcel;
+      const aged = dropOld(parcel, arrivedAt, this.#tools.now(), this.#options.sampleAgeLimitMs);
+      (aged.parcel === null ? old : young).push(laneParcel);
+      isLess ||= aged.parcel !== parcel;
+      if (aged.parcel === null || aged.parcel === parcel) continue;
+      const from = ticket === null ? "in_flight" : "spooled";
+      this.#tools.settled("sample_age_limit", from, 0, aged.dropped, parcel.replica);
+      this.#tools.memory.release(bytesOf([laneParcel]));
+      laneParcel.parcel = aged.parcel;
+      this.#tools.memory.take(bytesOf([laneParcel]));
+    }
+    if (old.length > 0) this.#finish(old, { kind: "dropped", reason: "sample_age_limit" });
+    return isLess ? young : parcels;
   }
 
   #onEnd(batch: Batch, end: AttemptEnd): void {
@@ -514,7 +552,7 @@ export class Lane {
   /** With `on_outage: drop` nobody has to come again, unless the gateway is about to go. */
   #answerOf(outcome: ParcelOutcome): ParcelOutcome {
     const drops = this.#options.onOutage === "drop" && !this.#attempts.isClosing;
-    return drops && outcome.kind === "undelivered" ? { kind: "dropped" } : outcome;
+    return drops && outcome.kind === "undelivered" ? { kind: "dropped", reason: "outage" } : outcome;
   }
 
   /** Of parcels that leave the lane. */
@@ -530,11 +568,12 @@ function describeLast(failure: string | null): string {
 
 /** How a parcel ends whose sender knows that it is accepted. */
 function endOfAccepted(outcome: ParcelOutcome): Settlement {
-  if (outcome.kind === "refused") return "refused_by_upstream";
-  return outcome.kind === "undelivered" ? "undelivered" : endOf(outcome);
+  if (outcome.kind === "delivered") return "delivered";
+  if (outcome.kind === "dropped") return outcome.reason;
+  return outcome.kind === "refused" ? "refused_by_upstream" : "undelivered";
 }
 
 function endOf(outcome: ParcelOutcome): Settlement {
   if (outcome.kind === "delivered") return "delivered";
-  return outcome.kind === "dropped" ? "outage" : "refused";
+  return outcome.kind === "dropped" ? outcome.reason : "refused";
 }

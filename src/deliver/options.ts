@@ -57,6 +57,8 @@ export interface DeliveryOptions {
   readonly onOutage: "spool" | "refuse" | "drop";
   /** How old a lane's oldest parcel may be before that is so. */
   readonly spoolAfterMs: number;
+  /** What is older when it is to be sent is dropped; 0: nothing is too old. */
+  readonly sampleAgeLimitMs: number;
 }
 
 export interface BreakerOptions {

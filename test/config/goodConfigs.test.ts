@@ -105,6 +105,7 @@ const DEFAULTS: Config = {
         ack: "safe",
         onOutage: "spool",
         spoolAfterMs: 1000,
+        sampleAgeLimitMs: 0,
         tenantHeader: null,
       },
     },
@@ -148,6 +149,7 @@ routes:
       queue_config: {lanes: 1, max_samples_per_send: 10000, batch_send_deadline: 20ms, min_backoff: 30ms, max_backoff: 5s, retry_on_http_429: true}
       breaker: {consecutive_failures: 5, reset_after: 10s}
       delivery_deadline: 10s
+      sample_age_limit: 0s
       retry_on: []
 `;
     expect(load(yaml)).toEqual(DEFAULTS);
@@ -331,7 +333,7 @@ describe("an upstream", () => {
 describe("delivery", () => {
   it("takes all its options", () => {
     const { delivery } = loadRoute(
-      "delivery: {ack: enqueued, on_outage: drop, spool_after: 2s, remote_timeout: 1m, delivery_deadline: 1h30m, retry_on: [404, 409], breaker: {consecutive_failures: 1, reset_after: 250ms}, " +
+      "delivery: {ack: enqueued, on_outage: drop, spool_after: 2s, sample_age_limit: 1h, remote_timeout: 1m, delivery_deadline: 1h30m, retry_on: [404, 409], breaker: {consecutive_failures: 1, reset_after: 250ms}, " +
         "queue_config: {lanes: 64, max_samples_per_send: 1, batch_send_deadline: 0s, min_backoff: 1s, max_backoff: 1s, retry_on_http_429: false}}",
     );
     expect(delivery).toEqual({
@@ -348,6 +350,7 @@ describe("delivery", () => {
       ack: "enqueued",
       onOutage: "drop",
       spoolAfterMs: 2000,
+      sampleAgeLimitMs: 3600000,
       tenantHeader: null,
     });
   });

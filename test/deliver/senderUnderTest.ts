@@ -42,6 +42,7 @@ export const DELIVERY: DeliveryOptions = {
   ack: "safe",
   onOutage: "refuse",
   spoolAfterMs: 60_000,
+  sampleAgeLimitMs: 0,
 };
 
 /** What was told to be settled. */

@@ -14,6 +14,8 @@ export interface ReadLimits {
 export interface SpooledParcel {
   readonly parcel: Parcel;
   readonly ticket: Ticket;
+  /** In milliseconds since the epoch. */
+  readonly appendedAt: number;
 }
 
 export class ReadBatch {
@@ -34,12 +36,10 @@ export class ReadBatch {
 
   /** @param payload is copied */
   add(facts: RecordFacts, payload: Uint8Array, ticket: Ticket): void {
-    const { replica, series, items, plainBytes, newestTimestampMs } = facts;
+    const { replica, series, items, plainBytes, newestTimestampMs, appendedAt } = facts;
     const elements = withHeadroom(payload);
-    this.parcels.push({
-      parcel: { elements, plainBytes, series, items, replica, newestTimestampMs },
-      ticket,
-    });
+    const parcel = { elements, plainBytes, series, items, replica, newestTimestampMs };
+    this.parcels.push({ parcel, ticket, appendedAt });
     this.#items += countOf(items);
     this.#plainBytes += plainBytes;
   }
