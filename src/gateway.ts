@@ -406,12 +406,16 @@ export class Gateway {
           this.#arrivals += 1;
           metrics.attempted(result, durationMs / 1000);
         },
+        delivered: (newestTimestampMs) => {
+          metrics.delivered(newestTimestampMs);
+        },
         breakerChanged: (state) => {
           metrics.breaker(state);
         },
       };
       const sender = new Sender(upstream, delivery, tools, events, spool);
       metrics.watchLanes(sender);
+      metrics.watchAge(() => sender.oldestAgeMs);
       const { deliveryDeadlineMs } = delivery;
       const passesTenant = route.tenant.pass;
       const { name } = upstream;
@@ -436,7 +440,14 @@ export class Gateway {
     });
     for (const { replica, items } of spool.foundAtStart.replicas) metrics.foundInSpool(replica, items);
     metrics.spoolDamaged(spool.foundAtStart.damagedBytes);
-    metrics.watchSpool(() => ({ bytes: spool.bytes, oldestAtMs: spool.oldestAt }));
+    const { maxBytes, maxBytesPerUpstream } = this.#config.spool;
+    const all = this.#spool;
+    metrics.watchSpool(() => ({
+      bytes: spool.bytes,
+      oldestAtMs: spool.oldestAt,
+      maxBytes: maxBytesPerUpstream,
+      all: { bytes: all.bytes, maxBytes },
+    }));
     return spool;
   }
 

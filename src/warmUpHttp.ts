@@ -138,7 +138,12 @@ function buildSender(origin: string, now: () => number): Sender {
       userAgent: "warm-up",
       memory: new MemoryBudget(MEMORY_BYTES).holder(),
     },
-    { settled: () => undefined, attempted: () => undefined, breakerChanged: () => undefined },
+    {
+      settled: () => undefined,
+      attempted: () => undefined,
+      delivered: () => undefined,
+      breakerChanged: () => undefined,
+    },
     null,
   );
 }

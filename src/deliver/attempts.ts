@@ -22,6 +22,8 @@ import type { UpstreamClient } from "./upstreamClient.ts";
 export interface AttemptEvents {
   /** One attempt to send a batch ended, after this many milliseconds. */
   attempted(result: AttemptEnd["kind"], durationMs: number): void;
+  /** The upstream has accepted data of which nothing is newer than this; milliseconds since the epoch. */
+  delivered(newestTimestampMs: number): void;
   breakerChanged(state: BreakerState): void;
   /** The upstream asked to be left alone: by this tenant, or by all if that is null. */
   throttled(tenant: string | null, pause: Pause): void;
@@ -170,6 +172,7 @@ export class Attempts {
     switch (end.kind) {
       case "delivered":
         this.#log.delivered(batch);
+        this.#events.delivered(batch.newestTimestampMs);
         return false;
       case "refused":
         this.#log.refused(batch, end.status, end.reply);

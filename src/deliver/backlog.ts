@@ -91,6 +91,12 @@ export class Backlog {
     return this.#isReading || this.#stream.hasUnread || this.#appends.length > 0;
   }
 
+  /** When the first parcel came that is on its way to the disk; Infinity for none. */
+  get oldestAt(): number {
+    const [first] = this.#appends.first ?? [];
+    return first?.delivery.startedAt ?? Infinity;
+  }
+
   /** Of the parcels on their way to the disk, those that are over aside; Infinity for none. */
   nearestDeadline(now: number): number {
     let nearest = Infinity;

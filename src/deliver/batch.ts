@@ -27,6 +27,14 @@ export class Batch {
     this.series = parcels.reduce((series, { parcel }) => series + parcel.series, 0);
   }
 
+  /** No item of it is newer; milliseconds since the epoch. */
+  get newestTimestampMs(): number {
+    return this.parcels.reduce(
+      (newest, { parcel }) => Math.max(newest, parcel.newestTimestampMs),
+      Number.MIN_SAFE_INTEGER,
+    );
+  }
+
   /** This batch with some of its parcels only; null with none. What was tried with all was tried with them. */
   reducedTo(parcels: readonly LaneParcel[]): Batch | null {
     if (parcels.length === 0) return null;

@@ -252,6 +252,11 @@ export class Lane {
     return this.#headBatch?.parcels.find(({ ticket }) => ticket === null) ?? this.#waiting.firstUnspooled;
   }
 
+  /** When the oldest parcel came that is not on disk; Infinity without any. */
+  get oldestAt(): number {
+    return Math.min(this.#oldest?.delivery.startedAt ?? Infinity, this.#backlog?.oldestAt ?? Infinity);
+  }
+
   /** When the oldest parcel has waited for spool_after; Infinity for none. */
   get #lateAt(): number {
     const oldest = this.#oldest;

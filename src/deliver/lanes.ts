@@ -71,6 +71,11 @@ export class Lanes {
     return this.#withoutTenant.length + this.#ofTenants.size;
   }
 
+  /** When the oldest parcel came that is in memory alone; Infinity without any. */
+  get oldestAt(): number {
+    return this.#all().reduce((oldest, lane) => Math.min(oldest, lane.oldestAt), Infinity);
+  }
+
   /** See Sender.deliver(); at least one parcel. */
   deliver(
     id: LaneId,

@@ -34,6 +34,8 @@ export interface SenderEvents {
   readonly settled: Settled;
   /** One attempt to deliver a batch ended, after this many milliseconds. */
   attempted(result: AttemptEnd["kind"], durationMs: number): void;
+  /** The upstream has accepted data of which nothing is newer than this; milliseconds since the epoch. */
+  delivered(newestTimestampMs: number): void;
   breakerChanged(state: BreakerState): void;
 }
 
@@ -79,6 +81,9 @@ export class Sender {
       attempted: (result, durationMs) => {
         events.attempted(result, durationMs);
       },
+      delivered: (newestTimestampMs) => {
+        events.delivered(newestTimestampMs);
+      },
       breakerChanged: (state) => {
         events.breakerChanged(state);
         this.#onBreakerChange();
@@ -91,6 +96,11 @@ export class Sender {
     const laneTools = { now, random, log, memory, settled: events.settled };
     this.#lanes = new Lanes(delivery, this.#attempts, laneTools, spool);
     this.#metadata = new MetadataQueue(this.#attempts, memory);
+  }
+
+  /** For how long the oldest parcel has been here that is in memory alone; 0 without any. */
+  get oldestAgeMs(): number {
+    return Math.max(0, this.#tools.now() - this.#lanes.oldestAt);
   }
 
   /** Begins to send what a process before has left on disk. */

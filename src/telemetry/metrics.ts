@@ -10,6 +10,7 @@
  * Prometheus calls itself in its external labels, which do not replace a label that is there.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Growth } from "./growth.ts";
 import { type Items, LEDGER_COUNTERS, NOTHING, UpstreamTallies, UpstreamTally } from "./ledger.ts";
 
 const PREFIX = "stream_metrics_route_";
@@ -17,6 +18,9 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 export const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
+
+/** By how much a spool grew in so long says when it will be full. */
+const SPOOL_GROWTH_MS = 5 * 60_000;
 
 const ITEMS = ["samples", "histograms", "exemplars"] as const;
 
@@ -56,6 +60,8 @@ export interface DecisionTable {
   readonly newSeries: number;
 }
 
+type UpstreamLabels = Readonly<Record<"route" | "upstream", string>>;
+
 /** Who holds memory for what is under way. */
 export interface MemoryState {
   readonly heldBytes: number;
@@ -68,6 +74,10 @@ export interface SpoolState {
   readonly bytes: number;
   /** When the oldest of it was put there; null when it is empty. */
   readonly oldestAtMs: number | null;
+  /** How many it may hold. */
+  readonly maxBytes: number;
+  /** Of the spools of all upstreams. */
+  readonly all: { readonly bytes: number; readonly maxBytes: number };
 }
 
 /** What an upstream's lanes hold and how they are, asked for whenever somebody looks. */
@@ -89,6 +99,10 @@ export interface UpstreamMetrics {
   watchSpool(look: () => SpoolState): void;
   watchLanes(lanes: LanesState): void;
   watchMemory(look: () => MemoryState): void;
+  /** @param ageMs for how long its oldest data is in memory alone */
+  watchAge(ageMs: () => number): void;
+  /** @param newestTimestampMs of what it has accepted; what is of the future counts as of now */
+  delivered(newestTimestampMs: number): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
 }
@@ -112,15 +126,19 @@ export class Metrics {
   /** Of what no route got. */
   readonly #unrouted = new UpstreamTally("", "", "");
   readonly #spools: {
-    readonly labels: { readonly route: string; readonly upstream: string };
+    readonly labels: UpstreamLabels;
     readonly look: () => SpoolState;
+    readonly growth: Growth;
+    readonly growthOfAll: Growth;
   }[] = [];
   readonly #lanes: {
     readonly labels: { readonly route: string; readonly upstream: string };
     readonly lanes: LanesState;
   }[] = [];
+  readonly #ages: { readonly labels: UpstreamLabels; readonly ageMs: () => number }[] = [];
+  readonly #newestDelivered: { readonly labels: UpstreamLabels; atMs: number }[] = [];
   readonly #memories: {
-    readonly labels: { readonly route: string; readonly upstream: string };
+    readonly labels: UpstreamLabels;
     readonly look: () => MemoryState;
   }[] = [];
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
@@ -240,6 +258,8 @@ export class Metrics {
         this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
     };
     breaker("closed");
+    const newest = { labels, atMs: -Infinity };
+    this.#newestDelivered.push(newest);
     return {
       routed: (replica, series, items) => {
         const tally = tallies.of(replica);
@@ -264,10 +284,17 @@ export class Metrics {
         this.#lanes.push({ labels, lanes });
       },
       watchSpool: (look) => {
-        this.#spools.push({ labels, look });
+        const [growth, growthOfAll] = [new Growth(SPOOL_GROWTH_MS), new Growth(SPOOL_GROWTH_MS)];
+        this.#spools.push({ labels, look, growth, growthOfAll });
       },
       watchMemory: (look) => {
         this.#memories.push({ labels, look });
+      },
+      watchAge: (ageMs) => {
+        this.#ages.push({ labels, ageMs });
+      },
+      delivered: (newestTimestampMs) => {
+        newest.atMs = Math.max(newest.atMs, Math.min(newestTimestampMs, Date.now()));
       },
       attempted: (result, seconds) => {
         this.#attempts.inc({ ...labels, result });
@@ -406,6 +433,21 @@ export class Metrics {
     }
     this.#exposeSpools();
     this.#exposeMemories();
+    this.#exposeAges();
+  }
+
+  #exposeAges(): void {
+    const labels = ["route", "upstream"];
+    const age = "How long the oldest data for the upstream has been in memory alone; 0 when there is none";
+    this.#collected(Gauge, "in_flight_oldest_age_seconds", age, labels, (set) => {
+      for (const { labels, ageMs } of this.#ages) set(labels, ageMs() / 1000);
+    });
+    const lag = "How old the newest data is that the upstream has accepted; absent before there is any";
+    this.#collected(Gauge, "delivered_lag_seconds", lag, labels, (set) => {
+      for (const { labels, atMs } of this.#newestDelivered) {
+        if (atMs > -Infinity) set(labels, Math.max(0, Date.now() - atMs) / 1000);
+      }
+    });
   }
 
   #exposeMemories(): void {
@@ -435,6 +477,19 @@ export class Metrics {
       for (const { labels, look } of this.#spools) {
         const { oldestAtMs } = look();
         set(labels, oldestAtMs === null ? 0 : Math.max(0, Date.now() - oldestAtMs) / 1000);
+      }
+    });
+    const full =
+      "When the upstream's spool is full if it goes on growing as in the last minutes; absent if it does not";
+    this.#collected(Gauge, "spool_until_full_seconds", full, labels, (set) => {
+      for (const { labels, look, growth, growthOfAll } of this.#spools) {
+        const { bytes, maxBytes, all } = look();
+        const now = Date.now();
+        const seconds = Math.min(
+          untilFull(maxBytes - bytes, growth.look(now, bytes)),
+          untilFull(all.maxBytes - all.bytes, growthOfAll.look(now, all.bytes)),
+        );
+        if (seconds < Infinity) set(labels, seconds);
       }
     });
   }
@@ -468,4 +523,10 @@ export class Metrics {
   #items<Label extends string>(suffix: string, what: string, labelNames: Label[] = []): ItemCounters<Label> {
     return new ItemCounters(this.#registry, suffix, what, labelNames);
   }
+}
+
+/** Seconds; Infinity when nothing says that it ever will be. */
+function untilFull(freeBytes: number, bytesPerSecond: number | null): number {
+  if (bytesPerSecond === null || bytesPerSecond <= 0) return Infinity;
+  return Math.max(0, freeBytes) / bytesPerSecond;
 }

@@ -131,6 +131,7 @@ export class SenderUnderTest {
           this.attempts.push(result);
           this.durationsMs.push(durationMs);
         },
+        delivered: () => undefined,
         breakerChanged: (state) => this.breakerStates.push(state),
       },
       settings.spool ?? null,

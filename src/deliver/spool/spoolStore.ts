@@ -112,6 +112,11 @@ export class SpoolStore {
     await Promise.all(orphans.map(({ spool }) => spool.discard()));
   }
 
+  /** Of all segments on disk, orphans' as well, and of appends under way. Damaged files kept aside are not counted. */
+  get bytes(): number {
+    return this.#room.used;
+  }
+
   /** Ends: finishes commits under way, notes how far each stream was released, gives the folder back. Appends fail from now on. */
   async close(): Promise<void> {
     await Promise.all([...this.#shelves.values()].map(({ spool }) => spool.close()));
