@@ -20,6 +20,8 @@ const MIB = 1024 * KIB;
 /** With a buffer of its own. */
 const PARCEL_KIB = 64;
 const OK = answer(204);
+const LONG_MS = 60_000;
+const SHORT_MS = 100;
 
 let folder: string;
 let stub: StubUpstream;
@@ -62,7 +64,7 @@ function large(series: number): Parcel {
   return makeParcel(series, PARCEL_KIB * KIB);
 }
 
-function deliver(parcels: readonly Parcel[], forMs = 60_000): Promise<readonly ParcelOutcome[]> {
+function deliver(parcels: readonly Parcel[], forMs = LONG_MS): Promise<readonly ParcelOutcome[]> {
   return test.deliver(parcels, Date.now() + forMs);
 }
 
@@ -93,17 +95,22 @@ describe("what a sender holds in memory", () => {
   });
 
   it.each([
-    { name: "given back at their deadline", delivery: { onOutage: "refuse" }, kind: "undelivered" },
-    { name: "dropped", delivery: { onOutage: "drop", spoolAfterMs: 100 }, kind: "dropped" },
-    { name: "spooled", delivery: { spoolAfterMs: 20, remoteTimeoutMs: 50 }, kind: "spooled" },
+    {
+      name: "given back at their deadline",
+      forMs: SHORT_MS,
+      delivery: { onOutage: "refuse" },
+      kind: "undelivered",
+    },
+    { name: "dropped", forMs: SHORT_MS, delivery: { onOutage: "drop", spoolAfterMs: 100 }, kind: "dropped" },
+    { name: "spooled", forMs: LONG_MS, delivery: { spoolAfterMs: 20, remoteTimeoutMs: 50 }, kind: "spooled" },
     {
       name: "accepted early and then lost",
+      forMs: SHORT_MS,
       delivery: { ack: "enqueued", onOutage: "refuse" },
       kind: "enqueued",
     },
-  ] as const)("is nothing once its parcels were $name", async ({ delivery, kind }) => {
+  ] as const)("is nothing once its parcels were $name", async ({ delivery, kind, forMs }) => {
     await start([blackHole], { remoteTimeoutMs: 200, ...delivery });
-    const forMs = kind === "spooled" ? 10_000 : 100;
     const calls = [deliver([large(1), large(2)], forMs)];
     await expect.poll(() => stub.requests.length).toBe(1);
     calls.push(deliver([large(3)], forMs));
@@ -115,7 +122,7 @@ describe("what a sender holds in memory", () => {
     const held = new HeldAnswers();
     await start([answer(500), held.act], { spoolAfterMs: 20, minBackoffMs: 100, maxBackoffMs: 100 });
     const calls = [deliver([large(1)])];
-    await expect.poll(() => stub.requests.length).toBe(1);
+    await expect.poll(() => stub.requests.length).toBeGreaterThan(0);
     calls.push(deliver([large(2), large(3)]));
     expect(await kindsOf(...calls)).toEqual(["spooled", "spooled", "spooled"]);
     await expect.poll(() => held.count).toBe(1);
