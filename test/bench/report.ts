@@ -6,7 +6,12 @@ import type { Subject } from "./subjects.ts";
 import type { Window } from "./window.ts";
 
 /** The first is what is measured, the others what it is compared with. */
-const NAMES = ["gateway", "gateway without rules", "vmagent"] as const satisfies Subject["name"][];
+const NAMES = [
+  "gateway",
+  "gateway without rules",
+  "gateway without a spool",
+  "vmagent",
+] as const satisfies Subject["name"][];
 const COLUMNS = [
   "scenario",
   "",

@@ -1,21 +1,29 @@
-/** What is measured end to end: numbers of upstreams and connections, shares of new series, and with rules or without. */
+/**
+ * What is measured end to end: numbers of upstreams and connections, shares of new series, with rules or without, and with a
+ * spool or without.
+ */
 import { NEW_SHARES, type NewShare } from "./corpus/corpus.ts";
 
 export interface Scenario {
-  /** "n3-new10": three upstreams, ten percent of the series never seen before; "n3-new0-rules": none, and ten rules. */
+  /**
+   * "n3-new10": three upstreams, ten percent of the series never seen before; "n3-new0-rules": none, and ten rules;
+   * "n3-new0-spool": none, and the gateway beside itself without a spool.
+   */
   readonly name: string;
   readonly upstreams: number;
   readonly connections: number;
   readonly newShare: NewShare;
   /** Whether the programs have the rules of rules.yaml. */
   readonly hasRules: boolean;
+  /** What the gateway is compared with besides others: itself without something; null for nothing. */
+  readonly twin: "gateway without rules" | "gateway without a spool" | null;
   /** Windows of each program, unless others are asked for. */
   readonly rounds: number;
 }
 
 const ROUNDS = 3;
 /** Ratios are near the bounds that are promised for them, so their spread has to be known well. */
-const ROUNDS_WITH_RULES = 7;
+const ROUNDS_OF_TWINS = 7;
 
 const SIZES = [
   { upstreams: 3, connections: 8 },
@@ -29,6 +37,7 @@ const WITHOUT_RULES: readonly Scenario[] = SIZES.flatMap((size) =>
     ...size,
     newShare,
     hasRules: false,
+    twin: null,
     rounds: ROUNDS,
   })),
 );
@@ -38,7 +47,17 @@ const WITH_RULES: readonly Scenario[] = SHARES_WITH_RULES.map((newShare) => ({
   ...SIZES[0],
   newShare,
   hasRules: true,
-  rounds: ROUNDS_WITH_RULES,
+  twin: newShare === 0 ? "gateway without rules" : null,
+  rounds: ROUNDS_OF_TWINS,
 }));
 
-export const SCENARIOS: readonly Scenario[] = [...WITHOUT_RULES, ...WITH_RULES];
+const WITH_SPOOL: Scenario = {
+  name: `n${SIZES[0].upstreams}-new0-spool`,
+  ...SIZES[0],
+  newShare: 0,
+  hasRules: false,
+  twin: "gateway without a spool",
+  rounds: ROUNDS_OF_TWINS,
+};
+
+export const SCENARIOS: readonly Scenario[] = [...WITHOUT_RULES, ...WITH_RULES, WITH_SPOOL];

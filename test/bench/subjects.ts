@@ -19,18 +19,16 @@ export interface Running {
 
 /** A program that takes remote write and spreads the series over upstreams. */
 export interface Subject {
-  readonly name: "gateway" | "gateway without rules" | "vmagent";
+  readonly name: "gateway" | NonNullable<Scenario["twin"]> | "vmagent";
   /** @param folder its working directory */
   start(upstreamUrls: readonly string[], folder: string): Promise<Running>;
 }
 
-/**
- * The programs of a scenario, in the order in which they take turns: the gateway, itself without rules where known series
- * go through rules, and what it is compared with.
- */
-export function subjectsOf({ hasRules, newShare }: Scenario, alone: boolean): Subject[] {
+/** The programs of a scenario, in the order in which they take turns: the gateway, its twin, and what it is compared with. */
+export function subjectsOf({ hasRules, twin }: Scenario, alone: boolean): Subject[] {
   const subjects = [gateway({ hasRules })];
-  if (hasRules && newShare === 0) subjects.push({ ...gateway(), name: "gateway without rules" });
+  if (twin === "gateway without rules") subjects.push({ ...gateway(), name: twin });
+  if (twin === "gateway without a spool") subjects.push({ ...gateway({ hasSpool: false }), name: twin });
   const peer = alone ? null : vmagent(hasRules);
   if (peer !== null) subjects.push(peer);
   return subjects;
@@ -39,6 +37,8 @@ export function subjectsOf({ hasRules, newShare }: Scenario, alone: boolean): Su
 export interface GatewayOptions {
   /** Whether its route has the rules of rules.yaml. */
   readonly hasRules?: boolean;
+  /** Whether it spools what an upstream does not take; nothing is written while all are well. */
+  readonly hasSpool?: boolean;
   /** Further top-level lines of its configuration. */
   readonly extraConfig?: string;
 }
@@ -47,14 +47,18 @@ export interface GatewayOptions {
  * The gateway: one route of 128 tasks. With few upstreams a task lives on one of them (`key: task`); 128 tasks leave many
  * of a hundred slots empty, so from there on series are placed by themselves.
  */
-export function gateway({ hasRules = false, extraConfig = "" }: GatewayOptions = {}): Subject {
+export function gateway({
+  hasRules = false,
+  hasSpool = true,
+  extraConfig = "",
+}: GatewayOptions = {}): Subject {
   if (!existsSync(GATEWAY)) throw new Error(`${GATEWAY} is missing: npm run build makes it`);
   return {
     name: "gateway",
     start: async (upstreamUrls, folder) => {
       const port = await freePort();
       const config = join(folder, "gateway.yaml");
-      writeFileSync(config, gatewayConfig(port, upstreamUrls, hasRules) + extraConfig);
+      writeFileSync(config, gatewayConfig(port, upstreamUrls, hasRules, hasSpool) + extraConfig);
       return started(
         "gateway",
         process.execPath,
@@ -68,7 +72,12 @@ export function gateway({ hasRules = false, extraConfig = "" }: GatewayOptions =
 
 const MOST_UPSTREAMS_BY_TASK = 40;
 
-function gatewayConfig(port: number, upstreamUrls: readonly string[], hasRules: boolean): string {
+function gatewayConfig(
+  port: number,
+  upstreamUrls: readonly string[],
+  hasRules: boolean,
+  hasSpool: boolean,
+): string {
   const key = upstreamUrls.length <= MOST_UPSTREAMS_BY_TASK ? "task" : "series";
   const upstreams = upstreamUrls.map((url, slot) => `      - {name: upstream-${slot}, url: "${url}"}\n`);
   const rules = hasRules ? `    relabel_configs:\n${indentedRules(RULES_FILE, 6)}` : "";
@@ -78,6 +87,7 @@ routes:
   - name: bench
 ${rules}    tasks: {count: 128}
     placement: {key: ${key}}
+    delivery: {on_outage: ${hasSpool ? "spool" : "refuse"}}
     upstreams:
 ${upstreams.join("")}`;
 }

@@ -309,10 +309,10 @@ const DELIVERY: readonly BadConfig[] = [
     ],
   },
   {
-    name: "options of later versions and of Prometheus in delivery",
-    yaml: inRoute("delivery: {sample_age_limit: 0s, queue_config: {max_shards: 4}}"),
+    name: "options of Prometheus that mean nothing here",
+    yaml: inRoute("delivery: {send_exemplars: true, queue_config: {max_shards: 4}}"),
     problems: [
-      "4:16: routes[0].delivery.sample_age_limit: unknown key; want one of: remote_timeout, queue_config, breaker, delivery_deadline, retry_on, ack, on_outage, spool_after",
+      "4:16: routes[0].delivery.send_exemplars: unknown key; want one of: remote_timeout, queue_config, breaker, delivery_deadline, retry_on, ack, on_outage, spool_after, sample_age_limit",
       "4:53: routes[0].delivery.queue_config.max_shards: unknown key; want one of: lanes, max_samples_per_send, batch_send_deadline, min_backoff, max_backoff, retry_on_http_429",
     ],
   },
