@@ -57,6 +57,15 @@ export function sampleTotal(series: readonly RecordedSeries[]): number {
   return series.reduce((sum, { samples }) => sum + samples.length, 0);
 }
 
+/**
+ * VictoriaMetrics keeps decimals with as many digits as the other values of their block leave room for, so that the last digits
+ * of huge values, such as the smallest 64-bit integer, differ from store to store.
+ */
+function comparable(value: number | string): string {
+  const isExact = typeof value === "string" || Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  return isExact ? String(value) : value.toPrecision(14);
+}
+
 function sampleCounts(
   series: readonly RecordedSeries[],
   ignoredLabels: readonly string[],
@@ -65,7 +74,7 @@ function sampleCounts(
   for (const { labels, samples } of series) {
     const name = labelSetName(withoutLabels(labels, ignoredLabels));
     for (const { timestampMs, value } of samples) {
-      const sample = `${name} ${value === null ? "stale" : value} @${timestampMs}`;
+      const sample = `${name} ${value === null ? "stale" : comparable(value)} @${timestampMs}`;
       counts.set(sample, (counts.get(sample) ?? 0) + 1);
     }
   }
