@@ -1,6 +1,7 @@
 /** The programs under test: the built gateway, and vmagent beside it. */
-import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { findPeer } from "../peers/installed.ts";
 import { freePort } from "../peers/program.ts";
 import { Child } from "./child.ts";
 import { indentedRules, RULES_FILE } from "./rules.ts";
@@ -10,7 +11,6 @@ import { REPOSITORY } from "./tools.ts";
 const GATEWAY = join(REPOSITORY, "dist/cmd/main.js");
 /** As the image starts it. */
 const NODE_OPTIONS = ["--single-threaded-gc"];
-const PEERS = join(REPOSITORY, ".peers/bin");
 
 export interface Running {
   readonly child: Child;
@@ -98,7 +98,7 @@ ${upstreams.join("")}`;
  * @param hasRules whether it applies the rules of rules.yaml before it spreads the series
  */
 export function vmagent(hasRules: boolean): Subject | null {
-  const program = vmagentProgram();
+  const program = findPeer("vmagent");
   if (program === undefined) return null;
   return {
     name: "vmagent",
@@ -119,24 +119,7 @@ export function vmagent(hasRules: boolean): Subject | null {
 }
 
 export function isVmagentInstalled(): boolean {
-  return vmagentProgram() !== undefined;
-}
-
-function vmagentProgram(): string | undefined {
-  return [PEERS, ...(process.env["PATH"] ?? "").split(delimiter)]
-    .filter((folder) => folder !== "")
-    .map((folder) => join(folder, "vmagent"))
-    .find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    // Not there, or not for us: both mean that it cannot be used.
-    return false;
-  }
+  return findPeer("vmagent") !== undefined;
 }
 
 async function started(

@@ -29,7 +29,8 @@ export function describeMissing(missing: readonly PeerName[]): string {
   return `${missing.join(", ")} not found in .peers/bin or on the PATH; install with: ${INSTALL_COMMAND}`;
 }
 
-function findPeer(name: PeerName): string | undefined {
+/** The path of one; undefined if it is missing. */
+export function findPeer(name: PeerName): string | undefined {
   const folders = [INSTALLED, ...(process.env["PATH"] ?? "").split(delimiter)];
   return folders
     .filter((folder) => folder !== "")
