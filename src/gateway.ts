@@ -253,7 +253,7 @@ export class Gateway {
         for (const { series, items } of parcels) destination.metrics.routed(replica, series, items);
         const indexes = [...parcels.keys()].filter((index) => !acceptedBefore.has(place, index));
         for (const [index, { items }] of parcels.entries()) {
-          if (indexes.includes(index)) continue;
+          if (!acceptedBefore.has(place, index)) continue;
           accepted.add(place, index);
           destination.metrics.settled(replica, "skipped_resend", "in_flight", items);
         }
@@ -262,7 +262,7 @@ export class Gateway {
         const deadline = started + destination.deliveryDeadlineMs;
         destination.sender.deliver(
           lane,
-          parcels.filter((_, index) => indexes.includes(index)),
+          parcels.filter((_, index) => !acceptedBefore.has(place, index)),
           tenant,
           deadline,
           (outcomes) => {

@@ -20,11 +20,7 @@ export class AcceptedParcels {
   }
 
   has(consignment: number, parcel: number): boolean {
-    return this.#places.has(`${consignment} ${parcel}`);
-  }
-
-  get isEmpty(): boolean {
-    return this.#places.size === 0;
+    return this.#places.size > 0 && this.#places.has(`${consignment} ${parcel}`);
   }
 }
 
