@@ -41,7 +41,10 @@ const layering = Object.entries(IMPORTS).map(([folder, { may, types = [], why }]
   const patterns = [
     // Wherever the folder's name stands in the path, so that no spelling of it gets through.
     { regex: `/(${forbidden.filter((other) => !types.includes(other)).join("|")})/`, message },
-    { regex: "(^|/)gateway\\.ts$", message: "Only src/cli and cmd import the assembly." },
+    {
+      regex: "(^|/)(gateway|setup|upstreams|writes)\\.ts$",
+      message: "Only src/cli and cmd import the assembly.",
+    },
   ];
   if (types.length > 0) patterns.push({ regex: `/(${types.join("|")})/`, allowTypeImports: true, message });
   const rules = { "@typescript-eslint/no-restricted-imports": ["error", { patterns }] };
@@ -101,7 +104,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["src/gateway.ts"],
+    files: ["src/*.ts"],
     rules: {
       "@typescript-eslint/no-restricted-imports": [
         "error",

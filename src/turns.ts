@@ -17,6 +17,8 @@ export class Turns {
   readonly #now: () => number;
   readonly #budgetMs: number;
   readonly #waiting: (() => boolean)[] = [];
+  /** What is to happen between two works, and the works that have come since it was asked for. */
+  #between: { readonly callbacks: (() => void)[]; readonly held: (() => boolean)[] } | null = null;
   #spentMs = 0;
   /** When the step that goes on began. */
   #stepStart = 0;
@@ -32,7 +34,7 @@ export class Turns {
 
   /** How many have not come to their end. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + (this.#between?.held.length ?? 0);
   }
 
   /**
@@ -48,11 +50,17 @@ export class Turns {
     return this.#spentMs + this.#now() - this.#stepStart >= this.#roundMs;
   }
 
-  /** Takes all steps, each in its turn. Rejects with what a step throws. */
-  run<Result>(steps: Steps<Result>): Promise<Result> {
+  /**
+   * Takes all steps, each in its turn. Rejects with what a step throws.
+   *
+   * @param begin called when it is the work's turn for the first time
+   */
+  run<Result>(begin: () => Steps<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push(() => {
+      let steps: Steps<Result> | null = null;
+      const takeStep = (): boolean => {
         try {
+          steps ??= begin();
           const step = steps.next();
           if (step.done !== true) return false;
           resolve(step.value);
@@ -60,9 +68,44 @@ export class Turns {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
         return true;
-      });
+      };
+      if (this.#between !== null) {
+        this.#between.held.push(takeStep);
+        return;
+      }
+      this.#waiting.push(takeStep);
       if (!this.#working) this.#work();
     });
+  }
+
+  /**
+   * Calls back when no work is under way: what has begun is ended before, and what comes from now on begins afterwards. So
+   * the callback may change what works share.
+   *
+   * @returns when it has been called
+   */
+  between(callback: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#between ??= { callbacks: [], held: [] };
+      this.#between.callbacks.push(() => {
+        try {
+          callback();
+          resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+      if (!this.#working) this.#endBetween();
+    });
+  }
+
+  #endBetween(): void {
+    if (this.#between === null || this.#waiting.length > 0) return;
+    const { callbacks, held } = this.#between;
+    for (const callback of callbacks) callback();
+    this.#between = null;
+    this.#waiting.push(...held);
+    if (held.length > 0) this.#work();
   }
 
   get #roundMs(): number {
@@ -84,6 +127,7 @@ export class Turns {
     }
     this.#working = false;
     this.#endRound();
+    this.#endBetween();
   }
 
   /** What was spent is forgotten once the loop has been round. */

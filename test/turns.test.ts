@@ -24,7 +24,7 @@ describe("work of one step", () => {
   it("is done before run() returns", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 10);
-    const result = turns.run(works.of("a", 1));
+    const result = turns.run(() => works.of("a", 1));
     expect(works.log).toEqual(["a1"]);
     expect(turns.waiting).toBe(0);
     expect(await result).toBe("a");
@@ -37,8 +37,8 @@ describe("work of one step", () => {
       yield;
       throw new Error("broken");
     })();
-    await expect(turns.run(failing)).rejects.toThrow("broken");
-    expect(await turns.run(works.of("a", 1))).toBe("a");
+    await expect(turns.run(() => failing)).rejects.toThrow("broken");
+    expect(await turns.run(() => works.of("a", 1))).toBe("a");
   });
 });
 
@@ -46,7 +46,7 @@ describe("work that gives way", () => {
   it("is done in rounds of a millisecond for as long, and then goes on as before", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    const result = turns.run(works.of("a", 11));
+    const result = turns.run(() => works.of("a", 11));
     expect(works.log).toHaveLength(3);
     for (const done of [4, 5]) {
       turns.giveWay();
@@ -62,7 +62,7 @@ describe("work that gives way", () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
     const seen: boolean[] = [];
-    void turns.run(
+    void turns.run(() =>
       (function* (): Steps<string> {
         seen.push(turns.isDue);
         works.nowMs += 1;
@@ -81,7 +81,7 @@ describe("more work than the budget of a round", () => {
   it("lets others be served after the budget, and goes on in the next round", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    const result = turns.run(works.of("a", 7));
+    const result = turns.run(() => works.of("a", 7));
     expect(works.log).toEqual(["a1", "a2", "a3"]);
     expect(turns.waiting).toBe(1);
     await nextRound();
@@ -94,8 +94,8 @@ describe("more work than the budget of a round", () => {
   it("is taken in turns, so that short work is not behind all of long work", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 2);
-    const long = turns.run(works.of("a", 6));
-    const short = turns.run(works.of("b", 1));
+    const long = turns.run(() => works.of("a", 6));
+    const short = turns.run(() => works.of("b", 1));
     expect(works.log).toEqual(["a1", "a2"]);
     expect(await short).toBe("b");
     expect(works.log.indexOf("b1")).toBeLessThanOrEqual(3);
@@ -105,7 +105,7 @@ describe("more work than the budget of a round", () => {
   it("counts for work that comes in the same round", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 2);
-    const results = ["a", "b", "c"].map((name) => turns.run(works.of(name, 1)));
+    const results = ["a", "b", "c"].map((name) => turns.run(() => works.of(name, 1)));
     expect(works.log).toEqual(["a1", "b1"]);
     expect(await Promise.all(results)).toEqual(["a", "b", "c"]);
   });
@@ -127,31 +127,34 @@ describe("a step that asks whether it is due to end", () => {
   it("is due once it has used up the budget by itself", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    expect(await turns.run(asking(works, turns, 5))).toEqual([false, false, false, true, true]);
+    expect(await turns.run(() => asking(works, turns, 5))).toEqual([false, false, false, true, true]);
   });
 
   it("is due the sooner the more was spent before it in the round", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    const [, answers] = await Promise.all([turns.run(works.of("a", 2)), turns.run(asking(works, turns, 3))]);
+    const [, answers] = await Promise.all([
+      turns.run(() => works.of("a", 2)),
+      turns.run(() => asking(works, turns, 3)),
+    ]);
     expect(answers).toEqual([false, true, true]);
   });
 
   it("has the whole budget again in the next round, however long ago the last one was", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    await turns.run(asking(works, turns, 9));
+    await turns.run(() => asking(works, turns, 9));
     works.nowMs += 1000;
     await nextRound();
-    expect(await turns.run(asking(works, turns, 4))).toEqual([false, false, false, true]);
+    expect(await turns.run(() => asking(works, turns, 4))).toEqual([false, false, false, true]);
   });
 
   it("is not due for what happened between two pieces of work of the same round", async () => {
     const works = new Works();
     const turns = new Turns(() => works.nowMs, 3);
-    const first = turns.run(asking(works, turns, 1));
+    const first = turns.run(() => asking(works, turns, 1));
     works.nowMs += 1000;
-    const second = turns.run(asking(works, turns, 3));
+    const second = turns.run(() => asking(works, turns, 3));
     expect(await Promise.all([first, second])).toEqual([[false], [false, false, true]]);
   });
 
@@ -167,11 +170,53 @@ describe("a step that asks whether it is due to end", () => {
       }
       return name;
     }
-    const results = [turns.run(untilDue("a", 9)), turns.run(untilDue("b", 2))];
+    const results = [turns.run(() => untilDue("a", 9)), turns.run(() => untilDue("b", 2))];
     expect(log).toEqual(["a1", "a2", "a3"]);
     expect(await Promise.all(results)).toEqual(["a", "b"]);
     // Nothing is taken twice, and the long work waits for the short one.
     expect(log).toHaveLength(11);
     expect(log.indexOf("b2")).toBeLessThan(log.indexOf("a9"));
+  });
+});
+
+describe("what happens between two works", () => {
+  it("happens at once when there is none", async () => {
+    const turns = new Turns(() => 0, 3);
+    let happened = false;
+    const between = turns.between(() => {
+      happened = true;
+    });
+    expect(happened).toBe(true);
+    await between;
+  });
+
+  it("waits for works that have begun, and works that come then wait for it", async () => {
+    const works = new Works();
+    const turns = new Turns(() => works.nowMs, 2);
+    const first = turns.run(() => works.of("a", 4));
+    const between = turns.between(() => {
+      works.log.push("between");
+    });
+    const second = turns.run(() => works.of("b", 2));
+    expect(works.log).toEqual(["a1", "a2"]);
+    expect(turns.waiting).toBe(2);
+    expect(await Promise.all([first, second])).toEqual(["a", "b"]);
+    await between;
+    expect(works.log).toEqual(["a1", "a2", "a3", "a4", "between", "b1", "b2"]);
+  });
+
+  it("happens in the order in which it was asked for, and what throws stops nothing else", async () => {
+    const works = new Works();
+    const turns = new Turns(() => works.nowMs, 1);
+    const work = turns.run(() => works.of("a", 2));
+    const failing = turns.between(() => {
+      throw new Error("broken");
+    });
+    const next = turns.between(() => {
+      works.log.push("next");
+    });
+    await expect(failing).rejects.toThrow("broken");
+    await Promise.all([work, next]);
+    expect(works.log).toEqual(["a1", "a2", "next"]);
   });
 });

@@ -1,0 +1,59 @@
+/** What one configuration makes of requests: built from it once, and put in the place of another whole. */
+import { randomBytes } from "node:crypto";
+import { now } from "./clock.ts";
+import type { Config } from "./config/config.ts";
+import { MAX_BATCH_PLAIN_BYTES } from "./deliver/batch.ts";
+import { Resends } from "./deliver/resends.ts";
+import type { DecisionTableLimits } from "./route/options.ts";
+import { Router, ROUTER_KEY_BYTES } from "./route/router.ts";
+import { Tenants } from "./route/tenants.ts";
+import type { Destination } from "./upstreams.ts";
+
+const MAX_METADATA_PER_SEND = 5_000;
+
+export interface Setup {
+  readonly config: Config;
+  readonly tenants: Tenants;
+  readonly router: Router;
+  /** What requests have got rid of that were answered 503. It speaks of this router's parcels. */
+  readonly resends: Resends;
+  /** By route and slot. */
+  readonly destinations: readonly ReadonlyMap<number, Destination>[];
+}
+
+/** @param isDue see RouterTools */
+export function buildSetup(config: Config, destinations: Setup["destinations"], isDue: () => boolean): Setup {
+  return {
+    config,
+    tenants: new Tenants(
+      config.routes.map(({ route }) => route.tenant),
+      config.limits.maxLabelValueBytes,
+    ),
+    router: buildRouter(config, config.limits.maxDecodedBytes, config.memory.decisionTable, isDue),
+    resends: new Resends(now),
+    destinations,
+  };
+}
+
+export function buildRouter(
+  config: Config,
+  maxPlainBytes: number,
+  table: DecisionTableLimits,
+  isDue: () => boolean,
+): Router {
+  return new Router(
+    config.relabel,
+    config.routes.map(({ route, delivery }) => ({
+      route,
+      limits: { maxItems: delivery.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+      lanes: delivery.lanes,
+    })),
+    {
+      labels: config.limits,
+      maxPlainBytes,
+      metadata: { maxItems: MAX_METADATA_PER_SEND, maxPlainBytes: MAX_BATCH_PLAIN_BYTES },
+      table,
+    },
+    { hashKey: randomBytes(ROUTER_KEY_BYTES), isDue },
+  );
+}
