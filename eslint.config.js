@@ -19,10 +19,10 @@ const IMPORTS = {
   receive: { may: ["wire"], why: "receive meets the other stages by small interfaces" },
   config: {
     may: [],
-    types: ["hash", "relabel", "route", "deliver", "receive"],
+    types: ["hash", "relabel", "route", "deliver", "receive", "admin"],
     why: "config produces the stages' options",
   },
-  admin: { may: ["hash", "wire", "route"], why: "admin meets the other stages by small interfaces" },
+  admin: { may: [], types: ["receive"], why: "admin meets the other stages by small interfaces" },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
 const PURE = new Set(["hash", "wire", "relabel", "route", "engine"]);

@@ -6,6 +6,8 @@
  */
 import { randomInt } from "node:crypto";
 import type { Logger } from "pino";
+import type { Endpoint } from "./admin/endpoint.ts";
+import { AdminServer } from "./admin/server.ts";
 import { now } from "./clock.ts";
 import type { Config } from "./config/config.ts";
 import { DELIVERY_DROP_REASONS } from "./deliver/outcome.ts";
@@ -13,7 +15,8 @@ import { diskFiles } from "./deliver/spool/diskFiles.ts";
 import { SpoolStore } from "./deliver/spool/spoolStore.ts";
 import { MemoryBudget } from "./memoryBudget.ts";
 import { refuseForMemory } from "./receive/answer.ts";
-import { IngestServer, type WriteHandler } from "./receive/server.ts";
+import type { ListenAddress } from "./receive/options.ts";
+import { HEALTH_PATHS, IngestServer, READY_PATH, type WriteHandler } from "./receive/server.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
 import { DROP_REASONS, UNROUTED_REASONS } from "./route/tally.ts";
@@ -39,6 +42,9 @@ const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 10
 const LONGEST_WARM_UP_MS = 1_000;
 const SAME_WARNING_EVERY_MS = 60_000;
 
+/** An address cannot be listened on; the message says which. */
+export class ListenError extends Error {}
+
 export class Gateway {
   readonly #config: Config;
   readonly #log: Logger;
@@ -51,7 +57,9 @@ export class Gateway {
   readonly #upstreams: Upstreams;
   readonly #writes: Writes;
   readonly #server: IngestServer;
+  readonly #admin: AdminServer;
   #port = 0;
+  #adminPort: number | null = null;
 
   /**
    * Builds a gateway, which begins its work with start().
@@ -96,17 +104,25 @@ export class Gateway {
     this.#writes = new Writes(setup, { log, metrics, rarely: this.#rarely, turns });
     metrics.watchDecisionTable(() => this.#writes.setup.router.decisionTable);
     this.#server = this.#buildServer();
+    this.#admin = new AdminServer(this.#endpoints(), config.admin.token, (error) => {
+      this.#log.error({ err: error }, "an admin request failed by a bug");
+    });
   }
 
-  /** Listens and is ready; when the address cannot be had, rejects with nothing left open. */
+  /**
+   * Listens and is ready.
+   *
+   * @throws {ListenError} when an address cannot be had; nothing is left open then
+   */
   async start(): Promise<void> {
     const startedAt = now();
     const isOver = (): boolean => now() - startedAt >= LONGEST_WARM_UP_MS;
     warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, isOver), isOver);
     await warmUpHttp("127.0.0.1", this.#log, now);
     try {
-      this.#port = await this.#server.listen(this.#config.listen);
+      await this.#listen();
     } catch (error) {
+      await this.#server.stop();
       await this.#upstreams.close(now());
       await this.#spool?.close();
       throw error;
@@ -116,9 +132,21 @@ export class Gateway {
     this.#server.setReady(true);
   }
 
+  async #listen(): Promise<void> {
+    const { listen, admin } = this.#config;
+    this.#port = await listenOn("listen", listen, (address) => this.#server.listen(address));
+    if (admin.listen === null) return;
+    this.#adminPort = await listenOn("admin_listen", admin.listen, (address) => this.#admin.listen(address));
+  }
+
   /** The port it listens on once it has started. */
   get port(): number {
     return this.#port;
+  }
+
+  /** The port of the admin listener once it has started; null without one. */
+  get adminPort(): number | null {
+    return this.#adminPort;
   }
 
   /**
@@ -156,6 +184,7 @@ export class Gateway {
     clearTimeout(overdueInHaste);
     await this.#upstreams.close(deadline);
     await this.#spool?.close();
+    await this.#admin.close();
   }
 
   /** What upstreams have left in the spool that the configuration does not name any more. */
@@ -169,6 +198,28 @@ export class Gateway {
       this.#metrics.orphans(route, upstream, records, bytes, drops);
     }
     if (drops) await this.#spool?.dropOrphans();
+  }
+
+  #endpoints(): Endpoint[] {
+    const healthy: Endpoint["answer"] = () => ({ kind: "text", status: 200, text: "healthy" });
+    return [
+      {
+        method: "GET",
+        path: "/metrics",
+        isPublic: true,
+        answer: async () => ({ kind: "text", status: 200, ...(await this.#metrics.exposition()) }),
+      },
+      ...HEALTH_PATHS.map((path): Endpoint => ({ method: "GET", path, isPublic: true, answer: healthy })),
+      {
+        method: "GET",
+        path: READY_PATH,
+        isPublic: true,
+        answer: () =>
+          this.#server.isReady
+            ? { kind: "text", status: 200, text: "ready" }
+            : { kind: "text", status: 503, text: "not ready" },
+      },
+    ];
   }
 
   #buildServer(): IngestServer {
@@ -219,6 +270,21 @@ export class Gateway {
       { now, random: Math.random },
       bodies,
     );
+  }
+}
+
+/** Listens, or says which option's address could not be had. */
+async function listenOn(
+  option: string,
+  address: ListenAddress,
+  listen: (address: ListenAddress) => Promise<number>,
+): Promise<number> {
+  try {
+    return await listen(address);
+  } catch (error) {
+    const { host, port } = address;
+    const reason = (error as Error).message;
+    throw new ListenError(`cannot listen on ${host}:${port} (${option}): ${reason}`, { cause: error });
   }
 }
 

@@ -5,7 +5,7 @@ import { type LoadOptions, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import { DeliveryError } from "../deliver/errors.ts";
 import { SpoolError } from "../deliver/spool/errors.ts";
-import { Gateway } from "../gateway.ts";
+import { Gateway, ListenError } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
 import { changeLine, type RouteChange } from "./changeText.ts";
@@ -38,7 +38,15 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   if (fault !== null) log.warn(fault);
   const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
   log.info(
-    { version: VERSION, file, origin, host: config.listen.host, port: gateway.port, routes },
+    {
+      version: VERSION,
+      file,
+      origin,
+      host: config.listen.host,
+      port: gateway.port,
+      adminPort: gateway.adminPort,
+      routes,
+    },
     "listening",
   );
   // Unheard it would end the process at once; other programs read their configuration again.
@@ -82,8 +90,8 @@ async function start(config: Config, log: Logger): Promise<Gateway | null> {
     await gateway.start();
     return gateway;
   } catch (error) {
-    const { host, port } = config.listen;
-    log.error(`cannot listen on ${host}:${port}: ${(error as Error).message}; the gateway does not start`);
+    if (!(error instanceof ListenError)) throw error;
+    log.error(`${error.message}; the gateway does not start`);
     return null;
   }
 }

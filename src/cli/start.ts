@@ -62,6 +62,7 @@ export async function start(options: StartOptions): Promise<number> {
   const receivers = receiversOf(config);
   const busy = await findBusy([
     { what: "the gateway", address: config.listen },
+    ...(config.admin.listen === null ? [] : [{ what: "its admin listener", address: config.admin.listen }]),
     ...receivers.map(({ name, address }) => ({ what: `upstream ${name}`, address })),
   ]);
   if (busy !== null) {

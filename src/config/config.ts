@@ -1,4 +1,5 @@
 /** The configuration as the stages take it: checked, complete, frozen. */
+import type { AdminOptions } from "../admin/options.ts";
 import type { DeliveryOptions, UpstreamOptions } from "../deliver/options.ts";
 import type { SpoolOptions } from "../deliver/spool/options.ts";
 import type { BodyLimits, ListenAddress } from "../receive/options.ts";
@@ -19,8 +20,17 @@ export interface ShutdownOptions {
   readonly graceMs: number;
 }
 
+export interface ReloadOptions {
+  /** Whether the file, and those that it names, are looked at again and again. */
+  readonly watch: boolean;
+  /** A change that moves a larger share of a route's series is refused. */
+  readonly maxMovedRatio: number;
+}
+
 export interface Config {
   readonly listen: ListenAddress;
+  readonly admin: AdminOptions;
+  readonly reload: ReloadOptions;
   readonly limits: BodyLimits & LabelLimits & { readonly maxDecodedBytes: number };
   readonly memory: {
     /** Of bodies, parcels and batches together. */

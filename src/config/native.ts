@@ -1,7 +1,8 @@
 /** A native configuration document to the options of the stages. The defaults of everything outside routes live here. */
 import type { PlacementCheck } from "../hash/placementFault.ts";
 import type { RelabelCheck } from "../relabel/options.ts";
-import type { Config, ShutdownOptions } from "./config.ts";
+import { readAdmin } from "./adminOptions.ts";
+import type { Config, ReloadOptions, ShutdownOptions } from "./config.ts";
 import { listenAddress } from "./listenAddress.ts";
 import { readMemory } from "./memorySection.ts";
 import type { MapNode } from "./node.ts";
@@ -9,7 +10,7 @@ import type { ProblemList } from "./problem.ts";
 import { RouteReader } from "./routeSection.ts";
 import { RuleReader } from "./ruleReader.ts";
 import { listOf, someOf } from "./lists.ts";
-import { integer } from "./scalars.ts";
+import { flag, integer, ratio } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Section } from "./section.ts";
 import { readSpool } from "./spoolSection.ts";
@@ -48,6 +49,8 @@ function readTop(top: Section, folder: string, { checkRule, checkPlacement }: St
   const list = someOf(listOf(routes.read, "routes"), "routes");
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
+    admin: readAdmin(top, folder),
+    reload: top.section("reload", readReload),
     limits: top.section("limits", readLimits),
     memory: top.section("memory", readMemory),
     shutdown: top.section("shutdown", readShutdown),
@@ -66,6 +69,13 @@ function readLimits(limits: Section): Config["limits"] {
     maxLabelNameBytes: limits.optional("max_label_name_bytes", size(SIZE_LIMIT), KIB),
     maxLabelValueBytes: limits.optional("max_label_value_bytes", size(SIZE_LIMIT), 64 * KIB),
     bodyTimeoutMs: limits.optional("body_timeout", duration({ min: 1 }), 15_000),
+  };
+}
+
+function readReload(reload: Section): ReloadOptions {
+  return {
+    watch: reload.optional("watch", flag, true),
+    maxMovedRatio: reload.optional("max_moved_ratio", ratio, 0.5),
   };
 }
 

@@ -68,6 +68,12 @@ export const number: Reader<number> = (node, problems) => {
   return wrong(node, problems, "a number");
 };
 
+/** A part of something: from 0 to 1. */
+export const ratio: Reader<number> = (node, problems) => {
+  const value = number(node, problems);
+  return value === null ? null : within(value, { min: 0, max: 1 }, node, problems);
+};
+
 export function oneOf<const T extends string>(...values: readonly T[]): Reader<T> {
   return (node, problems) => {
     const found = values.find((value) => node.kind === "text" && node.text === value);

@@ -27,6 +27,13 @@ export function secret(section: Section, key: string, folder: string): string | 
   return inline ?? fromFile;
 }
 
+/** Reads the file that a key names, as secret() does; nothing where the path is empty. */
+export function fileSecret(section: Section, key: string, folder: string): string | undefined {
+  const node = section.node(key);
+  if (node?.kind === "text" && node.text === "") return undefined;
+  return section.optional(key, secretFile(folder), undefined);
+}
+
 /** The path is not shown either: somebody may have put the secret itself there. */
 function secretFile(folder: string): Reader<string> {
   return (node, problems) => {

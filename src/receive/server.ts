@@ -19,8 +19,8 @@ export const WRITE_PATHS = [
   "/api/v1/push",
   "/prometheus/api/v1/write",
 ] as const;
-const HEALTH_PATHS = ["/-/healthy", "/-/health", "/health"];
-const READY_PATH = "/-/ready";
+export const HEALTH_PATHS = ["/-/healthy", "/-/health", "/health"];
+export const READY_PATH = "/-/ready";
 const METRICS_PATH = "/metrics";
 
 /** Longer than senders keep idle connections (Go's 90 s), so that it is they who close and no request meets a reset. */
@@ -127,6 +127,10 @@ export class IngestServer {
   setReady(ready: boolean): void {
     this.#isLeaving = this.#ready && !ready;
     this.#ready = ready;
+  }
+
+  get isReady(): boolean {
+    return this.#ready;
   }
 
   /** Accepts no further connections or requests, and resolves when those under way are answered. */

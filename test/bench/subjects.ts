@@ -82,6 +82,7 @@ function gatewayConfig(
   const upstreams = upstreamUrls.map((url, slot) => `      - {name: upstream-${slot}, url: "${url}"}\n`);
   const rules = hasRules ? `    relabel_configs:\n${indentedRules(RULES_FILE, 6)}` : "";
   return `listen: 127.0.0.1:${port}
+admin_listen: off
 shutdown: {drain_delay: 0s}
 routes:
   - name: bench

@@ -59,7 +59,7 @@ class Command {
 
 async function serving(configText: string): Promise<{ command: Command; url: string }> {
   const file = join(folder, "config.yaml");
-  writeFileSync(file, `listen: 127.0.0.1:0\n${configText}`);
+  writeFileSync(file, `listen: 127.0.0.1:0\nadmin_listen: off\n${configText}`);
   const command = new Command("serve", "--config", file);
   await expect.poll(() => command.error).toContain('"listening"');
   const line = command.error.split("\n").find((text) => text.includes('"listening"')) ?? "{}";
@@ -319,7 +319,7 @@ describe("serve, started again with another list of upstreams", () => {
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
     const file = join(folder, "taken.yaml");
-    writeFileSync(file, `listen: 127.0.0.1:${port}\n${routeOver(at("a"))}`);
+    writeFileSync(file, `listen: 127.0.0.1:${port}\nadmin_listen: off\n${routeOver(at("a"))}`);
     expect(await new Command("serve", "--config", file).exit()).toBe(1);
     expect(existsSync(join(folder, STATE_FILE))).toBe(false);
     taken.close();
@@ -330,7 +330,7 @@ describe("serve that cannot start", () => {
   it("says that its spool cannot be used, and ends with 1", async () => {
     writeFileSync(join(folder, "data"), "");
     const file = join(folder, "config.yaml");
-    writeFileSync(file, `listen: 127.0.0.1:0\n${taskRoute(["http://127.0.0.1:1/"])}`);
+    writeFileSync(file, `listen: 127.0.0.1:0\nadmin_listen: off\n${taskRoute(["http://127.0.0.1:1/"])}`);
     const command = new Command("serve", "--config", file);
     expect(await command.exit()).toBe(1);
     expect(command.logged("error")).toEqual([
@@ -365,7 +365,10 @@ describe("serve that cannot start", () => {
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
     const file = join(folder, "taken.yaml");
-    writeFileSync(file, `listen: 127.0.0.1:${port}\n${taskRoute(["http://127.0.0.1:1/"])}`);
+    writeFileSync(
+      file,
+      `listen: 127.0.0.1:${port}\nadmin_listen: off\n${taskRoute(["http://127.0.0.1:1/"])}`,
+    );
     const command = new Command("serve", "--config", file);
     expect(await command.exit()).toBe(1);
     expect(command.error).toContain(`cannot listen on 127.0.0.1:${port}`);

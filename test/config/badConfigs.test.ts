@@ -6,7 +6,7 @@ const WITH_ROUTE = `routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]
 
 const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 for all addresses";
 const KNOWN_AT_TOP =
-  "want one of: listen, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes";
+  "want one of: listen, admin_listen, admin_token_file, reload, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes";
 const KNOWN_IN_ROUTE =
   "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, upstreams, placement, delivery";
 
@@ -45,10 +45,17 @@ const FILE: readonly BadConfig[] = [
   },
   {
     name: "options of later versions",
-    yaml: `${WITH_ROUTE}\nworkers: auto\nadmin_listen: off`,
+    yaml: `${WITH_ROUTE}\nworkers: auto`,
+    problems: [`2:1: workers: unknown key; ${KNOWN_AT_TOP}`],
+  },
+  {
+    name: "an admin listener that cannot be, and a share above one",
+    yaml: `${WITH_ROUTE}\nadmin_listen: of\nadmin_token_file: no-such-file\nreload: {watch: maybe, max_moved_ratio: 50}`,
     problems: [
-      `2:1: workers: unknown key; ${KNOWN_AT_TOP}`,
-      `3:1: admin_listen: unknown key; ${KNOWN_AT_TOP}`,
+      `2:15: admin_listen: ${WANT_ADDRESS}; got of`,
+      "3:19: admin_token_file: cannot use the file: no such file (relative paths start at the configuration's folder)",
+      "4:17: reload.watch: want true or false; got maybe",
+      "4:41: reload.max_moved_ratio: want at most 1; got 50",
     ],
   },
   {

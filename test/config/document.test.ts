@@ -88,8 +88,8 @@ describe("keys", () => {
         "routes: [{name: a, upstreams: [{name: a, url: http://a/w}]}]\nconstructor: 1\n__proto__: 1",
       ),
     ).toEqual([
-      "f.yaml:2:1: constructor: unknown key; want one of: listen, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
-      "f.yaml:3:1: __proto__: unknown key; want one of: listen, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
+      "f.yaml:2:1: constructor: unknown key; want one of: listen, admin_listen, admin_token_file, reload, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
+      "f.yaml:3:1: __proto__: unknown key; want one of: listen, admin_listen, admin_token_file, reload, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
     ]);
   });
 });

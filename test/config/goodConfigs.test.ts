@@ -38,6 +38,8 @@ const NO_RULES = { dialect: "prometheus", rules: [] } as const;
 
 const DEFAULTS: Config = {
   listen: { host: "127.0.0.1", port: 8080 },
+  admin: { listen: { host: "127.0.0.1", port: 8081 }, token: null },
+  reload: { watch: true, maxMovedRatio: 0.5 },
   limits: {
     maxBodyBytes: 33554432,
     maxDecodedBytes: 33554432,
@@ -378,5 +380,34 @@ describe("delivery", () => {
     load(`routes: [{name: r, ${UPSTREAMS}, delivery: {delivery_deadline: 1s, ${queue}}}]`, [
       "f.yaml:1:123: warning: routes[0].delivery.delivery_deadline: not longer than batch_send_deadline 1s: what waits that long for company is not sent",
     ]);
+  });
+});
+
+describe("the admin listener", () => {
+  const routes = `routes: [{name: r, ${UPSTREAMS}}]`;
+
+  it.each([
+    { name: "none", yaml: "admin_listen: off", listen: null },
+    {
+      name: "another port of this machine",
+      yaml: 'admin_listen: "[::1]:9"',
+      listen: { host: "::1", port: 9 },
+    },
+  ])("can be $name", ({ yaml, listen }) => {
+    expect(load(`${yaml}\nadmin_token_file: ""\n${routes}`).admin).toEqual({ listen, token: null });
+  });
+
+  it("is warned about where strangers reach it without a token", () => {
+    const warning =
+      "f.yaml:1:15: warning: admin_listen: whoever reaches this address may change the configuration that runs, and " +
+      "sees series: want an admin_token_file, or an address of this machine alone such as 127.0.0.1:8081";
+    expect(load(`admin_listen: :8081\n${routes}`, [warning]).admin.listen).toEqual({ host: "", port: 8081 });
+  });
+});
+
+describe("reload", () => {
+  it("can be without watching, and allow any move", () => {
+    const yaml = `reload: {watch: false, max_moved_ratio: 1}\nroutes: [{name: r, ${UPSTREAMS}}]`;
+    expect(load(yaml).reload).toEqual({ watch: false, maxMovedRatio: 1 });
   });
 });

@@ -224,7 +224,7 @@ const RULES: readonly BadConfig[] = [
     name: "rules of a route before all routes",
     yaml: `metric_relabel_configs: []\n${inRoute()}`,
     problems: [
-      "1:1: metric_relabel_configs: unknown key; want one of: listen, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
+      "1:1: metric_relabel_configs: unknown key; want one of: listen, admin_listen, admin_token_file, reload, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes",
     ],
   },
   {

@@ -76,6 +76,7 @@ describe("folder of the image, with nothing but what the Dockerfile puts there",
     await writeFile(
       configFile,
       `listen: 127.0.0.1:${port}
+admin_listen: off
 shutdown: {drain_delay: 0s}
 routes:
   - name: aggregation

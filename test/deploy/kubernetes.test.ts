@@ -208,7 +208,7 @@ describe("gateway with the ConfigMap's configuration", () => {
     const configFile = join(rig.folder, CONFIG_FILE);
     spoolFolder = join(rig.folder, "spool");
     const local = configText
-      .replace(/^listen: .*$/m, `listen: ${new URL(address).host}`)
+      .replace(/^listen: .*$/m, `listen: ${new URL(address).host}\nadmin_listen: off`)
       .replace(/^ {2}path: .*$/m, `  path: ${spoolFolder}`);
     await writeFile(configFile, local);
     const args = container.args.map((arg) => (arg.endsWith(CONFIG_FILE) ? configFile : arg));

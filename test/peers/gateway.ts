@@ -81,6 +81,7 @@ export class Gateway {
 function configText(address: string, upstreamUrls: readonly string[], delivery: string): string {
   const upstreams = upstreamUrls.map((url, slot) => `      - {name: vmagent-${slot}, url: "${url}"}\n`);
   return `listen: ${address}
+admin_listen: off
 shutdown: {drain_delay: 0s}
 routes:
   - name: aggregation

@@ -29,7 +29,7 @@ export class GatewayProcess {
     const address = `127.0.0.1:${await freePort()}`;
     const gateway = new GatewayProcess(rig, address);
     const spool = `spool: {path: "${gateway.#spool}"${spoolOptions}}`;
-    await writeFile(gateway.#configFile, `listen: ${address}\n${spool}\n${configText}`);
+    await writeFile(gateway.#configFile, `listen: ${address}\nadmin_listen: off\n${spool}\n${configText}`);
     return gateway;
   }
 

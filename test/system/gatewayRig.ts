@@ -58,6 +58,7 @@ export class GatewayRig {
     const folder = await mkdtemp(join(tmpdir(), "gateway-rig-"));
     const text = `
 listen: 127.0.0.1:0
+admin_listen: off
 shutdown: {drain_delay: 0s, grace: 5s}
 spool: {path: "${folder}/spool"}
 ${configText(urls)}`;

@@ -96,6 +96,7 @@ describe.each(CASES)("rules of $name", ({ name, rules, series, value }) => {
     const configFile = join(rig.folder, "gateway.yaml");
     const lines = [
       `listen: 127.0.0.1:${port}`,
+      "admin_listen: off",
       "shutdown: {drain_delay: 0s}",
       "routes:",
       "  - name: hostile",

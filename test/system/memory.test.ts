@@ -55,6 +55,7 @@ function configText(listen: string): string {
     upstreams: [{name: ${name}, url: "http://127.0.0.1:${upstream.port}/w"}]
     delivery: {on_outage: refuse, delivery_deadline: 8s, spool_after: 8s, remote_timeout: 8s}`;
   return `listen: ${listen}
+admin_listen: off
 shutdown: {drain_delay: 0s, grace: 2s}
 memory: {in_flight_bytes: ${IN_FLIGHT_MIB}MiB}
 routes:${route("slow", slow)}${route("quick", quick)}

@@ -173,7 +173,7 @@ describe("a gateway restarted with other lists of ten upstreams, under load of 1
   async function runAll(receivers: Arrivals, origins: readonly string[], address: string): Promise<void> {
     const configFile = join(rig.folder, "gateway.yaml");
     const start = async (list: UpstreamList): Promise<void> => {
-      await writeFile(configFile, `listen: ${address}\n${configText(origins, list)}`);
+      await writeFile(configFile, `listen: ${address}\nadmin_listen: off\n${configText(origins, list)}`);
       gateway = await rig.start({
         name: "gateway",
         command: process.execPath,

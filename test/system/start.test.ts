@@ -61,6 +61,7 @@ class Run {
       configFile,
       [
         `listen: 127.0.0.1:${gateway}`,
+        "admin_listen: off",
         "shutdown: {drain_delay: 0s, grace: 5s}",
         "routes:",
         "  - name: aggregation",
