@@ -36,8 +36,8 @@ export function checkSlots(
     throw new PlacementError("PLACEMENT_NO_SLOTS", null, `${algorithm} over 0 slots: name at least one`);
   }
   checkNames(slots);
-  for (const [number, { name, weight }] of slots.entries()) {
-    if (weight !== undefined) checkWeight(number, name, weight, algorithm, weighted);
+  for (const [number, slot] of slots.entries()) {
+    if (slot.weight !== undefined) checkWeight(number, slot, slot.weight, algorithm, weighted);
   }
   const live = slots.filter(({ removed }) => removed !== true).length;
   if (live === 0) {
@@ -73,7 +73,7 @@ function checkNames(slots: readonly NamedSlot[]): void {
 
 function checkWeight(
   number: number,
-  name: string,
+  { name, removed }: NamedSlot,
   weight: number,
   algorithm: string,
   weighted: boolean,
@@ -86,10 +86,14 @@ function checkWeight(
     );
   }
   if (!(weight > 0 && Number.isFinite(weight))) {
+    const advice =
+      removed === true
+        ? ", or none, since a slot with removed: true gets nothing whatever its weight"
+        : "; a slot that gets nothing is written removed: true";
     throw new PlacementError(
       "PLACEMENT_WEIGHT",
       number,
-      `slot "${name}" has weight ${weight}: want a number above 0; a slot that gets nothing is written removed: true`,
+      `slot "${name}" has weight ${weight}: want a number above 0${advice}`,
     );
   }
 }

@@ -307,6 +307,13 @@ const SLOTS: readonly BadConfig[] = [
     ],
   },
   {
+    name: "a weight of 0 on a tombstone, which gets nothing anyway",
+    yaml: withPlacement("algorithm: rendezvous", ", removed: true, weight: 0"),
+    problems: [
+      `5:59: routes[0].upstreams[0].weight: slot "a" has weight 0: want a number above 0, or none, since a slot with removed: true gets nothing whatever its weight`,
+    ],
+  },
+  {
     name: "weights that are no numbers",
     yaml: withPlacement("algorithm: rendezvous", ", weight: heavy", ", weight: '1'"),
     problems: [
