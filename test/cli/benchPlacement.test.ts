@@ -83,6 +83,12 @@ describe("bench placement, with few keys", () => {
     );
   });
 
+  it("says that one turn says little, and gives its ratios as they are, without a spread", () => {
+    expect(output).toContain("(--turns 1), which says little");
+    for (const cells of tableUnder(output, "npm packages at 100 slots").values())
+      expect(cells.get("package / ours")).toMatch(/^[\d.]+$/);
+  });
+
   it("measures the tables of an algorithm, and nothing that they were made of", () => {
     const kibibytes = column(tableUnder(output, "Lookups at 100 slots"), "KiB");
     // 65537 slot numbers of two bytes; 16000 points and owners and 16384 sections, of four bytes each.

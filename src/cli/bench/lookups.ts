@@ -147,11 +147,11 @@ function sameAnswers(ours: readonly TimedLookups[], theirs: readonly TimedLookup
   return new Set([...ours, ...theirs].map(({ checksum }) => checksum)).size === 1;
 }
 
-/** Turn by turn. */
+/** Turn by turn; one turn alone does not tell how far such ratios lie apart. */
 function ratio(dividends: readonly TimedLookups[], divisors: readonly TimedLookups[]): string {
   const ratios = dividends.map((timed, turn) => timed.lookupNs / (divisors[turn]?.lookupNs ?? NaN));
   const { median, min, max } = spreadOf(ratios);
-  return `**${short(median)}** [${short(min)}..${short(max)}]`;
+  return ratios.length === 1 ? short(median) : `**${short(median)}** [${short(min)}..${short(max)}]`;
 }
 
 function medianOf(times: readonly TimedLookups[], pick: (timed: TimedLookups) => number): number {

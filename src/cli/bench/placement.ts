@@ -23,6 +23,8 @@ const SHARE_TO_MOVE = 0.1;
 const KEYS_FOR_ALL_TIME = 10_000_000;
 const WARM_UP_MS = 120;
 const MEASURED_MS = 250;
+const ONE_TURN =
+  "Each lookup is timed once (--turns 1), which says little: what else the machine did then is in the times and ratios.";
 
 export interface PlacementBench {
   /** Keys to spread over the slots; with fewer, everything takes less time and is less exact. */
@@ -40,6 +42,7 @@ export function benchPlacement({ keys, turns }: PlacementBench, print: (text: st
     const lookups = Math.min(keys, MOST_KEYS_TO_LOOK_UP);
     const timing = { keys: lookups, turns, warmUpMs: effort * WARM_UP_MS, measuredMs: effort * MEASURED_MS };
     print(`${machineText()}, ${said}\n`);
+    if (turns === 1) print(`${ONE_TURN}\n`);
     print(program === null ? lookupTable(timing) : lookupTableBesideC(program, timing));
     print(packageTable(timing));
     print(evennessTable(keys));
