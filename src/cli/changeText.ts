@@ -37,7 +37,7 @@ export function describeChange(from: string, known: KnownRoute, now: RoutePlacem
   const { last, earlier } = known;
   const changes = compareSlots(last.upstreams, now.upstreams);
   const share = movedShare(last, now);
-  const changed = [...methodText(last, now, share), ...listText(changes)];
+  const changed = [...methodText(last, now, share), ...listText(changes, now)];
   const lineOf = (...parts: readonly string[]): string =>
     `route ${now.name} against ${from}: ${[...changed, ...parts].join("; ")}`;
   const moved = movedText(share, now);
@@ -81,12 +81,20 @@ function replicasText(before: RoutePlacement, now: RoutePlacement): string[] {
   return [`${replicas} ${replicas === 1 ? "replica" : "replicas"} in the place of ${old}`];
 }
 
-function listText(changes: SlotChanges): string[] {
+function listText(changes: SlotChanges, { upstreams }: RoutePlacement): string[] {
+  const tombstones = new Set(upstreams.filter(({ removed }) => removed === true).map(({ name }) => name));
   const replaced = changes.replaced.map((pair) => `${pair.before} by ${pair.now}`);
   const list = (what: string, names: readonly string[]): string[] =>
     names.length === 0 ? [] : [`${what} ${shortened(names)}`];
   return [
-    ...list("added", changes.added),
+    ...list(
+      "added",
+      changes.added.filter((name) => !tombstones.has(name)),
+    ),
+    ...list(
+      "added as tombstone",
+      changes.added.filter((name) => tombstones.has(name)),
+    ),
     ...list("taken out", changes.gone),
     ...list("replaced", replaced),
     ...list("removed", changes.removed),

@@ -391,6 +391,12 @@ describe("check against the file that ran before", () => {
     ]);
   });
 
+  it("says of a tombstone with a new name that it is one, since no upstream is added", () => {
+    expect(change(routeOver("a b"), routeOver("a b -c d"))).toEqual([
+      expect.stringMatching(/^route r against OLD: added d; added as tombstone c; /),
+    ]);
+  });
+
   it("says when keys are made otherwise", () => {
     const [line] = change(routeOver("a b", "tasks: {count: 100}"), routeOver("a b", "tasks: {count: 200}"));
     expect(line).toBe("route r against OLD: keys are others than before, so nearly all series move");

@@ -188,7 +188,7 @@ describe("a list that is different from what the last start kept", () => {
     expect(onlyChange(remedied)).toEqual({
       kind: "changed",
       text: expect.stringMatching(
-        /: added a; numbers are again what they were before the last change; \d\d\.\d % of its keys move$/,
+        /: added as tombstone a; numbers are again what they were before the last change; \d\d\.\d % of its keys move$/,
       ) as string,
       remedies: [],
     });
