@@ -5,11 +5,11 @@ import type { LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { Problem } from "../config/problem.ts";
 import { describeChange, type KnownRoute, LEGACY_REMEDY } from "./changeText.ts";
-import { readKnown } from "./knownTopology.ts";
+import { readIfKnown, readKnown } from "./knownTopology.ts";
 import { routeText, rulesText, unevenText } from "./routeText.ts";
 
 export interface CheckOptions extends LoadOptions {
-  /** The configuration that ran before; null to compare with what the last start kept. */
+  /** The configuration that ran before, or what a start kept of it; null to compare with what the last start here kept. */
   readonly against: string | null;
 }
 
@@ -69,6 +69,23 @@ function routesBefore(
 }
 
 function routesOf(file: string, options: LoadOptions, print: (line: string) => void): Before | "invalid" {
+  const known = readIfKnown(file);
+  switch (known.kind) {
+    case "known":
+      return { from: file, routes: known.routes };
+    case "unusable":
+      print(`${file}: cannot be used: ${known.reason}; nothing is compared with it`);
+      return "invalid";
+    case "none":
+      return routesConfigured(file, options, print);
+  }
+}
+
+function routesConfigured(
+  file: string,
+  options: LoadOptions,
+  print: (line: string) => void,
+): Before | "invalid" {
   const { config, problems } = loadConfig(file, options);
   if (config !== null) {
     return { from: file, routes: config.routes.map(({ route }) => ({ last: route, earlier: null })) };

@@ -31,14 +31,24 @@ function withoutRest({ name, keyFormat, tasks, placement, upstreams }: RoutePlac
   return { name, keyFormat, tasks, placement, upstreams: slots };
 }
 
+/** Whether some version of the gateway has written it; no configuration has a `version`. */
+export function isKnownFile(text: string): boolean {
+  const content = contentOf(text);
+  return isMap(content) && "version" in content;
+}
+
+function contentOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Answers why not, when the text is none that this version writes. */
 export function readKnownRoutes(text: string): readonly KnownRoute[] | string {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    return "it is no JSON";
-  }
+  const content = contentOf(text);
+  if (content === undefined) return "it is no JSON";
   if (!isMap(content) || !("version" in content)) return "it is not of this gateway";
   if (content["version"] !== FORMAT) return `its format is not ${FORMAT}, the one of this version`;
   const routes = content["routes"];

@@ -12,7 +12,7 @@ import type { Config } from "../config/config.ts";
 import { readTextFile } from "../config/textFile.ts";
 import { isRenumbered, type RoutePlacement } from "../route/renumbering.ts";
 import { describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
-import { readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
+import { isKnownFile, readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
 const FILE = "topology.json";
 /** Some hundred thousand upstreams. */
@@ -34,10 +34,19 @@ export function readKnown(folder: string): KnownTopology {
   const file = join(folder, FILE);
   if (!existsSync(file)) return { kind: "none" };
   const read = readTextFile(file, MAX_FILE_BYTES);
-  if (read.kind === "unreadable") return { kind: "unusable", file, reason: read.reason };
-  const routes = readKnownRoutes(read.text);
+  return read.kind === "read" ? understand(file, read.text) : { kind: "unusable", file, reason: read.reason };
+}
+
+/** Reads a file that may be what a start has kept, here or elsewhere: `none` if it is something else. Never throws. */
+export function readIfKnown(file: string): KnownTopology {
+  const read = readTextFile(file, MAX_FILE_BYTES);
+  return read.kind === "read" && isKnownFile(read.text) ? understand(file, read.text) : { kind: "none" };
+}
+
+function understand(file: string, text: string): KnownTopology {
+  const routes = readKnownRoutes(text);
   if (typeof routes === "string") return { kind: "unusable", file, reason: routes };
-  return { kind: "known", file, text: read.text, routes };
+  return { kind: "known", file, text, routes };
 }
 
 /** What is different from what is kept in a folder, for each route that was there then. */

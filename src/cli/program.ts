@@ -61,7 +61,10 @@ export async function run(argv: readonly string[]): Promise<number> {
       },
     );
   configured(command("check", "print every problem of a configuration, what it means and what it moves"))
-    .option("--against <file>", "the configuration that ran before, if not what the last start here kept")
+    .option(
+      "--against <file>",
+      "the configuration that ran before, or the topology.json of a start, if not what the last start here kept",
+    )
     .action(
       ({ config, legacyHash, against }: { config: string; legacyHash: LegacyHash; against?: string }) => {
         code = check(config, { ...loadOptions(legacyHash), against: against ?? null }, print);

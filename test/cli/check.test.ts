@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -490,6 +490,27 @@ describe("check against what the last start kept", () => {
     expect(checked(routeOver("b c"), stateFolder, old)).toEqual([
       0,
       [`route r against ${old}: nothing moves`],
+    ]);
+  });
+
+  it("is what --against names, be it of another place", async () => {
+    const elsewhere = join(folder, "kept-elsewhere.json");
+    renameSync(join(await started(routeOver("a b c")), "topology.json"), elsewhere);
+    const [code, lines] = checked(routeOver("b c"), "data/spool", elsewhere);
+    expect(code).toBe(0);
+    expect(lines[0]).toContain(`warning: route r against ${elsewhere}: taken out a; jump goes by number`);
+  });
+
+  it("exits 1 where --against names one of another version", async () => {
+    const file = join(await started(routeOver("a b c")), "topology.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/"version": \d+/, '"version": 99'));
+    expect(checked(routeOver("b c"), "data/spool", file)).toEqual([
+      1,
+      [
+        expect.stringMatching(
+          /^KEPT: cannot be used: its format is not \d+, .*; nothing is compared with it$/,
+        ),
+      ],
     ]);
   });
 
