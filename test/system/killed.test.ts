@@ -3,13 +3,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Random } from "../fuzz/random.ts";
 import { Rig } from "../peers/rig.ts";
 import { until } from "../peers/until.ts";
-import { KILL_LOAD, killAgainAndAgain } from "./kills.ts";
+import { KILL_SCENES, killAgainAndAgain } from "./kills.ts";
 import { NOTHING_WRONG, NumberedLoad } from "./numberedLoad.ts";
 
 const TEST_TIMEOUT_MS = 120_000;
 const FULL_WITHIN_MS = 30_000;
 const SEED = 20261130;
 const KILLS = 10;
+const KILLS_OF_OTHER_SCENES = 4;
 
 let rig: Rig;
 
@@ -25,7 +26,7 @@ describe("the gateway killed (SIGKILL) ten times under load, with upstreams up, 
   it(
     "brings every acknowledged sample to its upstream, each series in order, and its ledger adds up",
     async () => {
-      const load = await NumberedLoad.start(rig, KILL_LOAD);
+      const load = await NumberedLoad.start(rig, KILL_SCENES.one);
       await killAgainAndAgain(load, new Random(SEED), KILLS);
       const end = await load.end();
       expect(end).toMatchObject(NOTHING_WRONG);
@@ -36,12 +37,32 @@ describe("the gateway killed (SIGKILL) ten times under load, with upstreams up, 
   );
 });
 
+describe.each([
+  { name: "a copy of each series at two of three upstreams", scene: "replicas" },
+  { name: "a route that spools, one that refuses, and series in either and in both", scene: "routes" },
+] as const)("the gateway killed (SIGKILL) four times under load, with $name", ({ scene }) => {
+  it(
+    "brings every acknowledged sample to all of its upstreams and no other, each series in order, and its ledger adds up",
+    async () => {
+      const load = await NumberedLoad.start(rig, KILL_SCENES[scene]);
+      await killAgainAndAgain(load, new Random(SEED), KILLS_OF_OTHER_SCENES);
+      const end = await load.end();
+      expect(end).toMatchObject(NOTHING_WRONG);
+      for (const { unanswered, acknowledged } of load.senders) {
+        expect(unanswered).toBeGreaterThanOrEqual(KILLS_OF_OTHER_SCENES);
+        expect(acknowledged).toBeGreaterThan(KILLS_OF_OTHER_SCENES);
+      }
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
 describe("the gateway killed (SIGKILL) while its spool is full, and while that drains", () => {
   it(
     "brings every acknowledged sample to its upstream, each series in order, and its ledger adds up",
     async () => {
       const spool = ", max_bytes: 48MiB, max_bytes_per_upstream: 16MiB";
-      const load = await NumberedLoad.start(rig, { ...KILL_LOAD, spool, textBytes: 8_000 });
+      const load = await NumberedLoad.start(rig, { ...KILL_SCENES.one, spool, textBytes: 8_000 });
       const [away] = load.receivers;
       const pushedBackAgain = async (): Promise<void> => {
         const before = load.senders.map(({ pushedBack }) => pushedBack);

@@ -5,19 +5,43 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Random } from "../fuzz/random.ts";
 import { CONDITIONS } from "./numberedReceiver.ts";
-import type { LoadOptions, NumberedLoad } from "./numberedLoad.ts";
+import { type LoadOptions, type LoadRoute, type NumberedLoad, onlyRoute } from "./numberedLoad.ts";
 
-/** An upstream is behind soon, and comes back soon. */
-export const KILL_LOAD: LoadOptions = {
-  receivers: 3,
-  slowMs: 300,
-  senders: [null, null, null, "team-a", "team-b"],
-  seriesPerSender: 40,
-  everyMs: 5,
-  delivery:
-    "{remote_timeout: 1s, delivery_deadline: 4s, spool_after: 150ms, breaker: {reset_after: 200ms}, " +
-    "queue_config: {lanes: 2, max_backoff: 200ms}}",
-};
+/** An upstream is behind soon, and comes back soon. @param onOutage what the route does then */
+function quickDelivery(onOutage: "spool" | "refuse"): string {
+  return (
+    `{on_outage: ${onOutage}, remote_timeout: 1s, delivery_deadline: 4s, spool_after: 150ms, ` +
+    "breaker: {reset_after: 200ms}, queue_config: {lanes: 2, max_backoff: 200ms}}"
+  );
+}
+
+function killLoad(...routes: readonly LoadRoute[]): LoadOptions {
+  const senders = [null, null, null, "team-a", "team-b"];
+  return { routes, slowMs: 300, senders, seriesPerSender: 40, everyMs: 5 };
+}
+
+const SPOOLING = onlyRoute(quickDelivery("spool"));
+
+/**
+ * What is behind the gateway: one route of three upstreams; the same with two copies of each series; or two routes, one that
+ * spools and one that refuses, with series that only one of them takes and series that both do.
+ */
+export const KILL_SCENES = {
+  one: killLoad(SPOOLING),
+  replicas: killLoad({ ...SPOOLING, replicas: 2 }),
+  routes: killLoad(
+    { ...SPOOLING, takes: "requests_(1.|[5-9])_total" },
+    {
+      name: "store",
+      receivers: [3, 4],
+      replicas: 1,
+      delivery: quickDelivery("refuse"),
+      takes: "requests_[0-9]_total",
+    },
+  ),
+} as const satisfies Readonly<Record<string, LoadOptions>>;
+
+export type KillScene = keyof typeof KILL_SCENES;
 
 const CHANGES = 4;
 /** Requests between two changes, and how long they are waited for: with upstreams away it may take longer. */

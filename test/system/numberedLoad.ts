@@ -11,14 +11,30 @@ import { configOf } from "./gatewayRig.ts";
 import { ledgerGaps } from "./ledger.ts";
 import { NumberedReceiver } from "./numberedReceiver.ts";
 import { NumberedSender } from "./numberedSender.ts";
-import { numberedSeries } from "./numberedSeries.ts";
+import { type NumberedSeries, numberedSeries } from "./numberedSeries.ts";
 
-const ROUTE = "aggregation";
 const TENANT_HEADER = "X-Scope-OrgID";
 const SETTLED_WITHIN_MS = 60_000;
 
+/** A route of the gateway. */
+export interface LoadRoute {
+  readonly name: string;
+  /** Its upstreams: receivers by number, each of which belongs to this route alone. */
+  readonly receivers: readonly number[];
+  readonly replicas: number;
+  /** The value of `delivery`. */
+  readonly delivery: string;
+  /** A regular expression of the names of series that it takes; without it, all. */
+  readonly takes?: string;
+}
+
+/** A route for all series, which has three receivers. @param delivery its value in the configuration */
+export function onlyRoute(delivery: string): LoadRoute {
+  return { name: "aggregation", receivers: [0, 1, 2], replicas: 1, delivery };
+}
+
 export interface LoadOptions {
-  readonly receivers: number;
+  readonly routes: readonly LoadRoute[];
   /** How long a receiver takes to answer while it is slow. */
   readonly slowMs: number;
   /** The tenant of each sender; null for none. */
@@ -26,8 +42,6 @@ export interface LoadOptions {
   readonly seriesPerSender: number;
   /** Between an answer and the next request of a sender. */
   readonly everyMs: number;
-  /** The value of `delivery`. */
-  readonly delivery: string;
   /** Further options of the spool, each with a comma in front. */
   readonly spool?: string;
   /** Of a label that makes each series long, and is hard to compress. */
@@ -36,7 +50,7 @@ export interface LoadOptions {
 
 /** What is to be seen when all is over; everything but the counts is empty when it is right. */
 export interface LoadEnd {
-  /** Series and places that are missing, came too early, or to another upstream than explain names. */
+  /** Series and samples that are missing, came too early, or to another upstream than explain names. */
   readonly wrong: readonly string[];
   /** Answers after which a sender gives up. */
   readonly refused: readonly string[];
@@ -61,48 +75,45 @@ export class NumberedLoad {
   readonly gateway: GatewayProcess;
   readonly receivers: readonly NumberedReceiver[];
   readonly senders: readonly NumberedSender[];
-  /** The slot of a series, by its number, as explain has it. */
-  readonly #slots: ReadonlyMap<number, number>;
+  readonly #routes: readonly LoadRoute[];
+  /** Where a series belongs, by its number, as explain has it: numbers of receivers. */
+  readonly #places: ReadonlyMap<number, readonly number[]>;
 
   private constructor(
     gateway: GatewayProcess,
     receivers: readonly NumberedReceiver[],
     senders: readonly NumberedSender[],
-    slots: ReadonlyMap<number, number>,
+    routes: readonly LoadRoute[],
+    places: ReadonlyMap<number, readonly number[]>,
   ) {
     this.gateway = gateway;
     this.receivers = receivers;
     this.senders = senders;
-    this.#slots = slots;
+    this.#routes = routes;
+    this.#places = places;
   }
 
   /** Starts receivers, gateway and senders. */
   static async start(rig: Rig, options: LoadOptions): Promise<NumberedLoad> {
-    const receivers = Array.from({ length: options.receivers }, () => new NumberedReceiver(options.slowMs));
+    const receivers = options.routes.flatMap((route) =>
+      route.receivers.map(() => new NumberedReceiver(options.slowMs)),
+    );
     for (const receiver of receivers) rig.closeAtEnd(receiver);
     const urls = await Promise.all(receivers.map((receiver) => receiver.start()));
-    const text = configText(urls, options.delivery);
+    const text = configText(urls, options.routes);
     const gateway = await GatewayProcess.create(rig, text, options.spool);
     const all = options.senders.map((tenant, sender) => ({
       tenant,
       series: numberedSeries(sender * options.seriesPerSender, options.seriesPerSender, options.textBytes),
     }));
     const explainer = new Explainer(configOf(text));
-    const slots = new Map(
+    const places = new Map(
       all.flatMap(({ tenant, series }) =>
-        series.map(({ number, labels }) => {
-          const explanation = explainer.explain(
-            labels.map(([name, value]) => [name, value]),
-            tenant,
-          );
-          if ("refused" in explanation) throw new Error(`series ${number} is refused`);
-          const [upstream] = explanation.routes[0]?.upstreams ?? [];
-          return [number, Number(upstream?.replace("vmagent-", ""))] as const;
-        }),
+        series.map((each) => [each.number, placesOf(each, tenant, explainer)] as const),
       ),
     );
-    for (const [slot, receiver] of receivers.entries())
-      receiver.expect((number) => slots.get(number) === slot);
+    for (const [place, receiver] of receivers.entries())
+      receiver.expect((number) => places.get(number)?.includes(place) === true);
     await gateway.start();
     const senders = all.map(({ tenant, series }) => {
       const headers: Record<string, string> = tenant === null ? {} : { [TENANT_HEADER]: tenant };
@@ -110,7 +121,7 @@ export class NumberedLoad {
       rig.closeAtEnd(sender);
       return sender;
     });
-    return new NumberedLoad(gateway, receivers, senders, slots);
+    return new NumberedLoad(gateway, receivers, senders, options.routes, places);
   }
 
   /** Samples that are acknowledged, of all series. */
@@ -135,14 +146,15 @@ export class NumberedLoad {
   }
 
   /** Waits until receivers have all that is acknowledged at this moment. */
-  async reached(slots: readonly number[], withinMs: number): Promise<void> {
+  async reached(places: readonly number[], withinMs: number): Promise<void> {
     const wanted = this.senders.map(({ acknowledged }) => acknowledged);
-    await until(`what is acknowledged to reach upstreams ${slots.join()}`, withinMs, () =>
+    await until(`what is acknowledged to reach upstreams ${places.join()}`, withinMs, () =>
       this.senders.every(({ series }, sender) =>
-        series.every(({ number }) => {
-          const slot = this.#slots.get(number) ?? 0;
-          return !slots.includes(slot) || this.#arrived(number) >= (wanted[sender] ?? 0);
-        }),
+        series.every(({ number }) =>
+          this.#arrivals(number).every(
+            ({ place, arrived }) => !places.includes(place) || arrived >= (wanted[sender] ?? 0),
+          ),
+        ),
       ),
     );
   }
@@ -155,22 +167,23 @@ export class NumberedLoad {
     let gaps: string[] = [];
     const settled = untilSettled("the gateway to hold nothing", SETTLED_WITHIN_MS, async () => {
       const metrics = await this.gateway.metrics();
-      const count = (name: string): number =>
-        metrics.sum(`stream_metrics_route_samples_${name}`, { route: ROUTE });
+      const count = (name: string): number => metrics.sum(`stream_metrics_route_samples_${name}`);
       held = count("spooled") + count("in_flight");
-      gaps = ledgerGaps(metrics, [ROUTE]);
+      gaps = this.#routes.flatMap(({ name, replicas }) => ledgerGaps(metrics, [name], replicas));
       const isEmpty = held === 0 && (await this.gateway.segments()).length === 0;
       return isEmpty ? count("delivered_total") : undefined;
     });
     // What is held for ever is told with all the rest.
     await settled.catch(() => undefined);
     const missing = this.senders.flatMap(({ series, acknowledged }) =>
-      series
-        .filter(({ number }) => this.#arrived(number) < acknowledged)
-        .map(
-          ({ number }) =>
-            `series ${number} ends with sample ${this.#arrived(number)} of ${acknowledged} that are acknowledged`,
-        ),
+      series.flatMap(({ number }) =>
+        this.#arrivals(number)
+          .filter(({ arrived }) => arrived < acknowledged)
+          .map(
+            ({ place, arrived }) =>
+              `series ${number} ends with sample ${arrived} of ${acknowledged} that are acknowledged at vmagent-${place}`,
+          ),
+      ),
     );
     return {
       wrong: [...this.receivers.flatMap(({ problems }) => problems), ...missing],
@@ -183,19 +196,42 @@ export class NumberedLoad {
     };
   }
 
-  #arrived(number: number): number {
-    return this.receivers[this.#slots.get(number) ?? 0]?.arrived(number) ?? 0;
+  /** How much of a series has arrived, at each of the receivers where it belongs. */
+  #arrivals(number: number): { readonly place: number; readonly arrived: number }[] {
+    const places = this.#places.get(number) ?? [];
+    return places.map((place) => ({ place, arrived: this.receivers[place]?.arrived(number) ?? 0 }));
   }
 }
 
-function configText(urls: readonly string[], delivery: string): string {
-  const upstreams = urls.map((url, slot) => `      - {name: vmagent-${slot}, url: "${url}"}\n`);
+function placesOf({ number, labels }: NumberedSeries, tenant: string | null, explainer: Explainer): number[] {
+  const explanation = explainer.explain(
+    labels.map(([name, value]) => [name, value]),
+    tenant,
+  );
+  const upstreams =
+    "routes" in explanation ? explanation.routes.flatMap((route) => route.upstreams ?? []) : [];
+  if (upstreams.length === 0) throw new Error(`series ${number} belongs nowhere`);
+  return upstreams.map((upstream) => Number(upstream.replace("vmagent-", "")));
+}
+
+function configText(urls: readonly string[], routes: readonly LoadRoute[]): string {
   return `shutdown: {drain_delay: 0s, grace: 3s}
 routes:
-  - name: ${ROUTE}
+${routes.map((route) => routeText(urls, route)).join("")}`;
+}
+
+function routeText(
+  urls: readonly string[],
+  { name, receivers, replicas, delivery, takes }: LoadRoute,
+): string {
+  const upstreams = receivers.map(
+    (place) => `      - {name: vmagent-${place}, url: "${urls[place] ?? ""}"}\n`,
+  );
+  return `  - name: ${name}
+    relabel_configs: [${takes === undefined ? "" : `{source_labels: [__name__], regex: '${takes}', action: keep}`}]
     tenant: {header: ${TENANT_HEADER}, pass: true}
     tasks: {count: 128}
-    placement: {key: task}
+    placement: {key: task, replicas: ${replicas}}
     delivery: ${delivery}
     upstreams:
 ${upstreams.join("")}`;

@@ -1,7 +1,7 @@
 /** One of three upstreams away, silent or slow while senders go on: the others and the senders do not notice it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rig } from "../peers/rig.ts";
-import { NOTHING_WRONG, NumberedLoad, type LoadOptions } from "./numberedLoad.ts";
+import { type LoadOptions, NOTHING_WRONG, NumberedLoad, onlyRoute } from "./numberedLoad.ts";
 
 const TEST_TIMEOUT_MS = 60_000;
 const WITHIN_MS = 20_000;
@@ -11,12 +11,11 @@ const MIB = 1024 * 1024;
 const GROWTH_BYTES = 128 * MIB;
 
 const LOAD: LoadOptions = {
-  receivers: 3,
+  routes: [onlyRoute("{remote_timeout: 2s, spool_after: 250ms, breaker: {reset_after: 500ms}}")],
   slowMs: 900,
   senders: [null, null, null, null],
   seriesPerSender: 200,
   everyMs: 5,
-  delivery: "{remote_timeout: 2s, spool_after: 250ms, breaker: {reset_after: 500ms}}",
 };
 const TROUBLED = 1;
 const OTHERS = [0, 2];

@@ -1,15 +1,15 @@
 /** `npm run torture -- kills`: the gateway killed again and again under load, see test/system/kills.ts. */
 import { Random } from "../fuzz/random.ts";
 import { Rig } from "../peers/rig.ts";
-import { KILL_LOAD, killAgainAndAgain } from "../system/kills.ts";
+import { KILL_SCENES, type KillScene, killAgainAndAgain } from "../system/kills.ts";
 import { NumberedLoad } from "../system/numberedLoad.ts";
 import { noneOf, say, type Verdict } from "./verdict.ts";
 
-export async function tortureByKills(kills: number, seed: number): Promise<Verdict[]> {
-  say(`${kills} kills, --seed ${seed}; each with what happened before it`);
+export async function tortureByKills(scene: KillScene, kills: number, seed: number): Promise<Verdict[]> {
+  say(`${kills} kills, --scene ${scene} --seed ${seed}; each with what happened before it`);
   const rig = await Rig.create();
   try {
-    const load = await NumberedLoad.start(rig, KILL_LOAD);
+    const load = await NumberedLoad.start(rig, KILL_SCENES[scene]);
     await killAgainAndAgain(load, new Random(seed), kills, say);
     const end = await load.end();
     say(`${end.acknowledged} samples were acknowledged, ${end.repeated} arrived once more than they should`);

@@ -1,12 +1,15 @@
 /** `npm run torture`: the long forms of the tests of test/system that kill, take away and restart; says PASS or FAIL. */
 import { atLeast, parseOptions, runCommand, UsageError } from "../bench/command.ts";
+import { KILL_SCENES, type KillScene } from "../system/kills.ts";
 import { tortureByKills } from "./kills.ts";
 import { tortureByOutages } from "./outage.ts";
 import { tortureByRestarts } from "./restarts.ts";
 import { TROUBLES } from "./troubledFront.ts";
 import { say, type Verdict } from "./verdict.ts";
 
-const USAGE = `npm run torture -- kills    [--kills 100] [--seed 1]
+const SCENES = Object.keys(KILL_SCENES) as KillScene[];
+
+const USAGE = `npm run torture -- kills    [--kills 100] [--seed 1] [--scene ${SCENES.join("|")}]
 npm run torture -- outage   [--minutes 10] [--trouble ${TROUBLES.join(",")}] [--rate 100000]
                             [--pairs 7] [--window 20] [--wait 120]
 npm run torture -- restarts [--rounds 3] [--away 30]
@@ -14,6 +17,7 @@ npm run torture -- restarts [--rounds 3] [--away 30]
   kills      the gateway is killed again and again under load, upstreams come and go meanwhile
   --kills    how often
   --seed     decides what happens when: a whole number of at least 1
+  --scene    one route of three upstreams; two replicas in it; or two routes, one that spools and one that refuses
 
   outage     one of three upstreams is in trouble
   --minutes  how long, for each trouble
@@ -52,8 +56,12 @@ function kills(args: readonly string[]): Promise<Verdict[]> {
   const values = parseOptions(args, {
     kills: { type: "string", default: "100" },
     seed: { type: "string", default: "1" },
+    scene: { type: "string", default: "one" },
   });
-  return tortureByKills(atLeast(1, "--kills", values.kills), atLeast(1, "--seed", values.seed));
+  const scene = SCENES.find((name) => name === values.scene);
+  if (scene === undefined)
+    throw new UsageError(`--scene: want one of ${SCENES.join(", ")}; got ${values.scene}`);
+  return tortureByKills(scene, atLeast(1, "--kills", values.kills), atLeast(1, "--seed", values.seed));
 }
 
 function outage(args: readonly string[]): Promise<Verdict[]> {
