@@ -3,6 +3,9 @@
  *
  * Their senders come again with the same bytes, and what was accepted is not sent twice then. It is remembered for a while,
  * by this process alone: a sender that comes to another one, or later, has it sent again, as remote write allows.
+ *
+ * Two requests are the same when their bodies and what routes take for their tenants are, whichever path they come by: all
+ * write paths do the same, and nothing else in a request decides where its series go.
  */
 
 /** Prometheus backs off for 5 s at most between two attempts, vmagent for a minute. */
