@@ -17,8 +17,8 @@ export interface Setup {
   readonly router: Router;
   /** What requests have got rid of that were answered 503. It speaks of this router's parcels. */
   readonly resends: Resends;
-  /** By route and slot. */
-  readonly destinations: readonly ReadonlyMap<number, Destination>[];
+  /** By route and upstream, as parcels are addressed. */
+  readonly destinations: readonly (readonly Destination[])[];
 }
 
 /** @param isDue see RouterTools */

@@ -43,8 +43,8 @@ export interface UpstreamTools {
 export class Upstreams {
   readonly #tools: UpstreamTools;
   readonly #spoolOptions: Config["spool"];
-  /** By route and slot. */
-  readonly destinations: readonly ReadonlyMap<number, Destination>[];
+  /** See Setup. */
+  readonly destinations: readonly (readonly Destination[])[];
 
   /** @throws {DeliveryError} when an upstream's tls_config cannot be used */
   constructor(config: Config, tools: UpstreamTools) {
@@ -64,23 +64,18 @@ export class Upstreams {
   }
 
   #all(): Destination[] {
-    return this.destinations.flatMap((bySlot) => [...bySlot.values()]);
+    return this.destinations.flat();
   }
 
-  #buildDestinations(route: RouteConfig, index: number): Map<number, Destination> {
-    const slots = route.route.upstreams.map(({ name }) => name);
-    const destinations = route.upstreams.map((upstream): [number, Destination] => {
+  #buildDestinations(route: RouteConfig, index: number): Destination[] {
+    return route.upstreams.map((upstream) => {
       const { name } = upstream;
       const { sender, metrics } = this.#buildSender(route, upstream);
       const { deliveryDeadlineMs } = route.delivery;
       const passesTenant = route.route.tenant.pass;
       const identity = JSON.stringify([name, upstream.headers, upstream.auth]);
-      return [
-        slots.indexOf(name),
-        { name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant, identity },
-      ];
+      return { name, sender, metrics, deliveryDeadlineMs, route: index, passesTenant, identity };
     });
-    return new Map(destinations);
   }
 
   #buildSender(

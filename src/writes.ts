@@ -117,9 +117,9 @@ export class Writes {
       let open = consignments.length;
       if (open === 0) resolve({ failed, accepted });
       for (const [place, consignment] of consignments.entries()) {
-        const { route, slot, lane } = consignment;
-        const destination = setup.destinations[route]?.get(slot);
-        if (destination === undefined) throw new Error(`bug: no upstream in slot ${slot}`);
+        const { route, upstream, lane } = consignment;
+        const destination = setup.destinations[route]?.[upstream];
+        if (destination === undefined) throw new Error(`bug: no upstream ${upstream}`);
         const indexes = countRouted(destination, consignment, place, acceptedBefore, accepted);
         this.#unflushed.add(destination.sender);
         destination.sender.deliver(
@@ -175,8 +175,8 @@ export class Writes {
       string,
       { readonly sender: Sender; readonly name: string; readonly tenant: string | null }
     >();
-    for (const bySlot of setup.destinations) {
-      for (const { name, sender, identity, route, passesTenant } of bySlot.values()) {
+    for (const ofRoute of setup.destinations) {
+      for (const { name, sender, identity, route, passesTenant } of ofRoute) {
         const tenant = passesTenant ? (tenants.byRoute[route]?.header ?? null) : null;
         const header = setup.config.routes[route]?.route.tenant.header;
         const key = tenant === null ? identity : JSON.stringify([identity, header, tenant]);

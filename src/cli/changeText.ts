@@ -1,12 +1,18 @@
 /** What is said of a route whose upstreams changed: what that moves, and how to write the list so that less moves. */
-import { compareSlots, goesByNumber, isRenumbered, movedShare } from "../route/renumbering.ts";
-import type { RoutePlacement, SlotChanges } from "../route/renumbering.ts";
+import {
+  compareSlots,
+  goesByNumber,
+  isRenumbered,
+  movedShare,
+  newestPlacement,
+} from "../route/renumbering.ts";
+import type { RoutePlacement, RouteTopology, SlotChanges } from "../route/renumbering.ts";
 import { shortened } from "./shortened.ts";
 
 /** A route as it was placed before the change. */
 export interface KnownRoute {
   /** Before this change. */
-  readonly last: RoutePlacement;
+  readonly last: RouteTopology;
   /** Before the change that led to `last`, if that one renumbered slots; else null. */
   readonly earlier: RoutePlacement | null;
 }
@@ -29,12 +35,14 @@ export const LEGACY_REMEDY =
   "this takes a native file: files of the old Go gateway have no tombstones; see the command convert";
 
 /**
- * Compares a route with the one of its name that ran before.
+ * Compares a route with the one of its name that ran before, both as they are in their newest periods.
  *
  * @param from where `known` comes from
  */
-export function describeChange(from: string, known: KnownRoute, now: RoutePlacement): RouteChange {
-  const { last, earlier } = known;
+export function describeChange(from: string, known: KnownRoute, route: RouteTopology): RouteChange {
+  const { earlier } = known;
+  const last = newestPlacement(known.last);
+  const now = newestPlacement(route);
   const changes = compareSlots(last.upstreams, now.upstreams);
   const share = movedShare(last, now);
   const changed = [...methodText(last, now, share), ...listText(changes, now)];

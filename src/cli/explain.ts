@@ -2,6 +2,7 @@
 import type { Config, RouteConfig } from "../config/config.ts";
 import {
   type CopyDecision,
+  copyFor,
   Decider,
   type RouteDecision,
   type RouteWitness,
@@ -9,7 +10,7 @@ import {
 } from "../route/decide.ts";
 import type { RefusalReason } from "../route/door.ts";
 import { labelPairs } from "../route/labelText.ts";
-import type { Placed } from "../route/place.ts";
+import type { Place, Placed } from "../route/place.ts";
 import type { DropReason, UnroutedReason } from "../route/tally.ts";
 import type { Tenant } from "../route/tenants.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
@@ -73,6 +74,7 @@ export interface PlacedExplanation {
   readonly upstreams: readonly string[];
 }
 
+const NO_PLACE: Place = { slots: [], upstreams: [] };
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 
@@ -141,10 +143,11 @@ export class Explainer {
     notes: RouteNotes | undefined,
     series: SeriesScan,
   ): Omit<RouteExplanation, "route"> {
-    const place = explainPlaced(placed, config);
-    const outcomes = copies.map((copy, replica) => {
-      const steps = notes?.upstreamSteps(placed.slots[replica] ?? -1) ?? [];
-      return this.#explainCopy(copy, steps, series);
+    const at = placed.places.at(-1) ?? NO_PLACE;
+    const place = explainPlaced(placed, at, config);
+    const outcomes = at.upstreams.map((upstream) => {
+      const steps = notes?.upstreamSteps(upstream) ?? [];
+      return this.#explainCopy(copyFor(copies, upstream), steps, series);
     });
     if (outcomes.length === 1) return { ...outcomes[0], ...place };
     const explained = outcomes.map((outcome, replica): CopyExplanation => {
@@ -182,14 +185,15 @@ function finalRoute(
 }
 
 function explainPlaced(
-  { key, task, placementKey, slots }: Placed,
+  { key, task, placementKey }: Placed,
+  { slots, upstreams }: Place,
   config: RouteConfig | undefined,
 ): PlacedExplanation {
   return {
     ...(key === null || task === null ? {} : { key, task }),
     placement_key: placementKey,
     slots,
-    upstreams: slots.map((slot) => config?.route.upstreams[slot]?.name ?? ""),
+    upstreams: upstreams.map((upstream) => config?.route.upstreams[upstream]?.name ?? ""),
   };
 }
 
@@ -198,7 +202,7 @@ class RouteNotes implements RouteWitness {
   readonly rules: TellRule;
   readonly #route: RouteConfig["route"];
   readonly #steps: RuleStep[] = [];
-  /** By slot. */
+  /** By upstream. */
   readonly #upstreamSteps = new Map<number, RuleStep[]>();
   #tenantLabel: Labels | null = null;
 
@@ -211,14 +215,14 @@ class RouteNotes implements RouteWitness {
     this.#tenantLabel = labels;
   }
 
-  upstreamRules(slot: number): TellRule {
+  upstreamRules(upstream: number): TellRule {
     const steps: RuleStep[] = [];
-    this.#upstreamSteps.set(slot, steps);
-    return recorder(this.#route.upstreams[slot]?.writeRelabel ?? this.#route.relabel, steps);
+    this.#upstreamSteps.set(upstream, steps);
+    return recorder(this.#route.upstreams[upstream]?.writeRelabel ?? this.#route.relabel, steps);
   }
 
-  upstreamSteps(slot: number): readonly RuleStep[] {
-    return this.#upstreamSteps.get(slot) ?? [];
+  upstreamSteps(upstream: number): readonly RuleStep[] {
+    return this.#upstreamSteps.get(upstream) ?? [];
   }
 
   get steps(): RouteSteps {

@@ -5,7 +5,7 @@
  * gateway and may be damaged since, or changed by hand, so nothing in it is believed unseen.
  */
 import { placementFault } from "../hash/placementFault.ts";
-import type { RoutePlacement } from "../route/renumbering.ts";
+import { newestPlacement, type RoutePlacement } from "../route/renumbering.ts";
 import type { KnownRoute } from "./changeText.ts";
 
 /** Grows whenever a file of this version would be misread. */
@@ -16,7 +16,10 @@ const MAX_NAME_LENGTH = 200;
 /** @param routes in the order of the configuration */
 export function writeKnownRoutes(routes: readonly KnownRoute[]): string {
   const stored = routes.map(({ last, earlier }) => {
-    return { last: withoutRest(last), earlier: earlier === null ? null : withoutRest(earlier) };
+    return {
+      last: withoutRest(newestPlacement(last)),
+      earlier: earlier === null ? null : withoutRest(earlier),
+    };
   });
   return `${JSON.stringify({ version: FORMAT, routes: stored }, null, 2)}\n`;
 }
@@ -52,13 +55,21 @@ export function readKnownRoutes(text: string): readonly KnownRoute[] | string {
   if (!isMap(content) || !("version" in content)) return "it is not of this gateway";
   if (content["version"] !== FORMAT) return `its format is not ${FORMAT}, the one of this version`;
   const routes = content["routes"];
-  return Array.isArray(routes) && routes.every(isKnownRoute) ? routes : "what it holds makes no sense";
+  if (!Array.isArray(routes) || !routes.every(isStoredRoute)) return "what it holds makes no sense";
+  return routes.map(({ last: { upstreams, ...last }, earlier }) => {
+    return { last: { ...last, topology: [{ fromMs: null, slots: upstreams }] }, earlier };
+  });
+}
+
+interface StoredRoute {
+  readonly last: RoutePlacement;
+  readonly earlier: RoutePlacement | null;
 }
 
 type Values = Readonly<Record<string, unknown>>;
 type IsValid = (value: unknown) => boolean;
 
-function isKnownRoute(value: unknown): value is KnownRoute {
+function isStoredRoute(value: unknown): value is StoredRoute {
   return isMap(value) && isRoute(value["last"]) && (value["earlier"] === null || isRoute(value["earlier"]));
 }
 

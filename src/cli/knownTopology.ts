@@ -10,7 +10,12 @@ import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { readTextFile } from "../config/textFile.ts";
-import { isRenumbered, type RoutePlacement } from "../route/renumbering.ts";
+import {
+  isRenumbered,
+  newestPlacement,
+  type RoutePlacement,
+  type RouteTopology,
+} from "../route/renumbering.ts";
 import { describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
 import { isKnownFile, readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
@@ -82,10 +87,12 @@ export async function keepKnown(folder: string, config: Config): Promise<string 
 }
 
 /** The numbers that a change of the list was warned to have given up, until they are back. */
-function earlierOf(known: KnownRoute | undefined, now: RoutePlacement): RoutePlacement | null {
+function earlierOf(known: KnownRoute | undefined, route: RouteTopology): RoutePlacement | null {
   if (known === undefined) return null;
-  if (!isRenumbered(known.last, now)) return known.earlier;
-  return known.earlier !== null && !isRenumbered(known.earlier, now) ? null : known.last;
+  const last = newestPlacement(known.last);
+  const now = newestPlacement(route);
+  if (!isRenumbered(last, now)) return known.earlier;
+  return known.earlier !== null && !isRenumbered(known.earlier, now) ? null : last;
 }
 
 /** Whatever happens meanwhile, the file is the one before or the new one, whole. */

@@ -3,7 +3,8 @@ import type { KeyRule } from "../hash/keyRule.ts";
 import type { PlacementMethod } from "../hash/placement.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import { taskBalance } from "../route/balance.ts";
-import type { RouteOptions, TaskOptions, TenantOptions } from "../route/options.ts";
+import { newestPeriod } from "../route/renumbering.ts";
+import type { Period, RouteOptions, TaskOptions, TenantOptions } from "../route/options.ts";
 import { shortened } from "./shortened.ts";
 
 /**
@@ -22,29 +23,28 @@ const MAX_TASKS_COUNTED = 1_000_000;
 /** In one line: which series it takes, how it keys and places them, and how even that is. */
 export function routeText(route: RouteOptions): string {
   const { tasks, keyFormat } = route;
+  const newest = newestPeriod(route);
   const stage1 = tasks === null ? "no tasks" : describeTasks(tasks);
   const parts = [
     ...describeSelection(route),
     `${keyFormat} keys`,
     stage1,
-    ...describeSlots(route),
-    describeBalance(route),
+    ...describeSlots(route, newest),
+    describeBalance(route, newest),
   ];
   return parts.join("; ");
 }
 
-function describeSlots({ placement, upstreams }: RouteOptions): string[] {
-  const live = countLive(upstreams);
+function describeSlots({ placement }: RouteOptions, { slots }: Period): string[] {
+  const live = countLive(slots);
   const key = placement.key.kind === "task" ? "the task" : describeKey(placement.key);
-  const removed = upstreams.filter((slot) => slot.removed === true).map(({ name }) => name);
-  const weights = upstreams.flatMap(({ name, weight }) =>
-    weight === undefined ? [] : [`${name} ${weight}`],
-  );
+  const removed = slots.filter((slot) => slot.removed === true).map(({ name }) => name);
+  const weights = slots.flatMap(({ name, weight }) => (weight === undefined ? [] : [`${name} ${weight}`]));
   return [
     `${describeReplicas(placement)}${live} ${live === 1 ? "upstream" : "upstreams"} by ${key} (${describeMethod(placement)})`,
     ...(weights.length > 0 ? [`weights: ${shortened(weights)}`] : []),
     ...(removed.length > 0
-      ? [`${removed.length} of ${upstreams.length} upstreams removed: ${shortened(removed)}`]
+      ? [`${removed.length} of ${slots.length} upstreams removed: ${shortened(removed)}`]
       : []),
   ];
 }
@@ -53,8 +53,8 @@ function describeReplicas({ replicas }: RouteOptions["placement"]): string {
   return replicas === 1 ? "" : `each series on ${replicas} of `;
 }
 
-function countLive(upstreams: RouteOptions["upstreams"]): number {
-  return upstreams.filter(({ removed }) => removed !== true).length;
+function countLive(slots: Period["slots"]): number {
+  return slots.filter(({ removed }) => removed !== true).length;
 }
 
 function describeMethod(method: PlacementMethod): string {
@@ -110,23 +110,24 @@ function describeKey(key: KeyRule): string {
   }
 }
 
-function describeBalance(route: RouteOptions): string {
-  const { tasks, placement, upstreams } = route;
+function describeBalance({ tasks, placement }: RouteOptions, { slots }: Period): string {
   if (tasks === null || placement.key.kind !== "task") return "how even this is depends on the series";
   const { replicas } = placement;
   if (tasks.count * replicas > MAX_TASKS_COUNTED)
     return `balance not counted, more than ${MAX_TASKS_COUNTED} ${replicas === 1 ? "tasks" : "copies of tasks"}`;
-  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, upstreams, replicas);
-  const empty = emptySlots.map((slot) => upstreams[slot]?.name ?? "");
+  const { maxOverAverage, emptySlots } = taskBalance(tasks.count, placement, slots, replicas);
+  const empty = emptySlots.map((slot) => slots[slot]?.name ?? "");
   const withoutTasks =
     empty.length === 0 ? "none without tasks" : `${empty.length} without tasks: ${shortened(empty)}`;
   return `the fullest has ${maxOverAverage.toFixed(2)} times the average, ${withoutTasks}`;
 }
 
 /** Why tasks spread too unevenly, and what to do; null where they do not, or where that depends on the series. */
-export function unevenText({ tasks, placement, upstreams }: RouteOptions): string | null {
+export function unevenText(route: RouteOptions): string | null {
+  const { tasks, placement } = route;
+  const { slots } = newestPeriod(route);
   if (tasks === null || placement.key.kind !== "task") return null;
-  const live = countLive(upstreams);
+  const live = countLive(slots);
   const { algorithm, replicas } = placement;
   // Then every upstream has every task.
   if (live === replicas) return null;
@@ -141,9 +142,9 @@ export function unevenText({ tasks, placement, upstreams }: RouteOptions): strin
     );
   }
   // Fewer tasks than upstreams are warned about already, and who gives weights wants it uneven.
-  const isWeighted = upstreams.some(({ weight }) => weight !== undefined);
+  const isWeighted = slots.some(({ weight }) => weight !== undefined);
   if (copies < live || copies > MAX_TASKS_COUNTED || isWeighted) return null;
-  const { maxOverAverage } = taskBalance(tasks.count, placement, upstreams, replicas);
+  const { maxOverAverage } = taskBalance(tasks.count, placement, slots, replicas);
   if (maxOverAverage < UNEVEN) return null;
   return (
     `${tasks.count} tasks spread unevenly over these ${live} upstreams; want more tasks` +

@@ -8,7 +8,7 @@ import type { DecisionTableLimits, LabelLimits, RouteOptions } from "../route/op
 
 export interface RouteConfig {
   readonly route: RouteOptions;
-  /** Those of `route.upstreams` that are no tombstones, in the same order. */
+  /** How those of `route.upstreams` are reached, in the same order. */
   readonly upstreams: readonly UpstreamOptions[];
   readonly delivery: DeliveryOptions;
 }

@@ -3,7 +3,7 @@ import type { KeyFormat } from "../hash/keyRule.ts";
 import type { PlacementMethod } from "../hash/placement.ts";
 import type { PlacementCheck } from "../hash/placementFault.ts";
 import type { NamedSlot } from "../hash/slots.ts";
-import type { PlacementKey, PlacementOptions, SlotOptions, TaskOptions } from "../route/options.ts";
+import type { PlacementKey, PlacementOptions, TaskOptions } from "../route/options.ts";
 import { setOf, someOf } from "./lists.ts";
 import type { Place } from "./problem.ts";
 import { integer, oneOf, text, wrong } from "./scalars.ts";
@@ -31,7 +31,7 @@ export interface PlacedRoute {
 }
 
 export interface PlacedSlot {
-  readonly slot: SlotOptions;
+  readonly slot: NamedSlot;
   /** Where its weight stands, or would stand. */
   readonly weightPlace: Place;
 }

@@ -2,7 +2,8 @@
 import type { KeyRule } from "../hash/keyRule.ts";
 import type { PlacementCheck } from "../hash/placementFault.ts";
 import type { RelabelDialect } from "../relabel/options.ts";
-import type { PlacementOptions, SlotOptions, TaskOptions } from "../route/options.ts";
+import type { NamedSlot } from "../hash/slots.ts";
+import type { PlacementOptions, TaskOptions } from "../route/options.ts";
 import type { RouteConfig } from "./config.ts";
 import { readDelivery } from "./deliverySection.ts";
 import type { ConfigNode } from "./node.ts";
@@ -15,10 +16,12 @@ import { flag, integer, name, oneOf, ownLabel, text } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTenant } from "./tenantSection.ts";
+import { duration } from "./units.ts";
 import { UpstreamReader } from "./upstreamSection.ts";
-import type { RouteUpstream, UpstreamContext } from "./upstreamSection.ts";
+import type { ListedUpstream, LiveUpstream, UpstreamContext } from "./upstreamSection.ts";
 
 const MAX_BUCKETS = 2 ** 31 - 1;
+const RETIRE_AFTER_MS = 3_600_000;
 
 const ALGORITHM = oneOf("jump", "hashmod");
 const LABEL_NAMES = setOf(text, "label names");
@@ -72,6 +75,8 @@ export class RouteReader {
       readPlacement(section, placed, this.#checkPlacement),
     );
     const slots = upstreams?.map(({ slot }) => slot) ?? [];
+    const live = liveOnce(upstreams ?? []);
+    const retireAfterMs = route.optional("retire_after", duration({ min: 0 }), RETIRE_AFTER_MS);
     warnOfIdleSlots(route, tasks, placement, slots);
     const delivery = route.section("delivery", readDelivery);
     return {
@@ -83,15 +88,17 @@ export class RouteReader {
         keyFormat,
         tasks,
         placement,
-        upstreams: slots,
+        topology: [{ fromMs: null, slots }],
+        upstreams: live.map(({ options, writeRelabel }) => ({ name: options.name, writeRelabel })),
+        retireAfterMs,
       },
-      upstreams: (upstreams ?? []).map(({ options }) => options).filter((options) => options !== null),
+      upstreams: live.map(({ options }) => options),
       delivery: { ...delivery, tenantHeader },
     };
   }
 
   /** null when one of them is wrong: without it the others would have other numbers. */
-  #readUpstreams(route: Section, context: UpstreamContext): readonly RouteUpstream[] | null {
+  #readUpstreams(route: Section, context: UpstreamContext): readonly ListedUpstream[] | null {
     const list = someOf(listOf(this.#upstreams.readerForRoute(context), "upstreams"), "upstreams");
     const upstreams = route.required("upstreams", list, "a list of upstreams");
     const written = route.node("upstreams");
@@ -159,11 +166,20 @@ function readTaskKey(tasks: Section, label: string): KeyRule {
   return without.length > 0 ? { kind: "without", names: without } : { kind: "all" };
 }
 
+/** The live ones, in the order in which they first appear. */
+function liveOnce(listed: readonly ListedUpstream[]): LiveUpstream[] {
+  const live = new Map<string, LiveUpstream>();
+  for (const { slot, live: found } of listed) {
+    if (found !== null && !live.has(slot.name)) live.set(slot.name, found);
+  }
+  return [...live.values()];
+}
+
 function warnOfIdleSlots(
   route: Section,
   tasks: TaskOptions | null,
   placement: PlacementOptions,
-  slots: readonly SlotOptions[],
+  slots: readonly NamedSlot[],
 ): void {
   const live = slots.filter(({ removed }) => removed !== true).length;
   if (tasks === null || placement.key.kind !== "task") return;

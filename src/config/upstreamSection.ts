@@ -3,8 +3,8 @@
  * are in authSection.ts, certificates in tlsSection.ts.
  */
 import type { UpstreamOptions } from "../deliver/options.ts";
-import type { RelabelDialect } from "../relabel/options.ts";
-import type { SlotOptions } from "../route/options.ts";
+import type { NamedSlot } from "../hash/slots.ts";
+import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
 import { readAuth } from "./authSection.ts";
 import { httpHeaders } from "./httpHeaders.ts";
 import type { ConfigNode } from "./node.ts";
@@ -16,12 +16,18 @@ import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTls } from "./tlsSection.ts";
 
-export interface RouteUpstream {
-  readonly slot: SlotOptions;
+/** An upstream where a list names it. */
+export interface ListedUpstream {
+  readonly slot: NamedSlot;
   /** null for a tombstone. */
-  readonly options: UpstreamOptions | null;
+  readonly live: LiveUpstream | null;
   /** Where its weight stands, or would stand. */
   readonly weightPlace: Place;
+}
+
+export interface LiveUpstream {
+  readonly options: UpstreamOptions;
+  readonly writeRelabel: RelabelRuleList;
 }
 
 /** What may stay in a tombstone, so that one line less brings the upstream back; it is not looked at. */
@@ -56,12 +62,12 @@ export class UpstreamReader {
   }
 
   /** A reader for the upstreams of one route, whose names must differ. */
-  readerForRoute(context: UpstreamContext): Reader<RouteUpstream> {
+  readerForRoute(context: UpstreamContext): Reader<ListedUpstream> {
     const names = new Map<string, Place>();
     return sectionOf((upstream) => this.#upstream(upstream, context, names));
   }
 
-  #upstream(upstream: Section, context: UpstreamContext, names: Map<string, Place>): RouteUpstream | null {
+  #upstream(upstream: Section, context: UpstreamContext, names: Map<string, Place>): ListedUpstream | null {
     const upstreamName = upstream.required("name", name, "a name for the upstream");
     const isNew = upstreamName === null || checkNew(upstreamName, names, upstream);
     const removed = upstream.optional("removed", flag, false);
@@ -73,13 +79,12 @@ export class UpstreamReader {
     const weightPlace = upstream.placeOf("weight");
     if (removed) {
       for (const key of IGNORED_IN_TOMBSTONES) upstream.node(key);
-      const writeRelabel = { dialect: context.dialect ?? "prometheus", rules: [] };
-      const tombstone = { slot: { ...place, removed, writeRelabel }, options: null, weightPlace };
+      const tombstone = { slot: { ...place, removed }, live: null, weightPlace };
       return upstreamName === null || !isNew ? null : tombstone;
     }
     const writeRelabel = this.#rules.read(upstream, "write_relabel_configs", context.dialect);
     const options = this.#connection(upstream, upstreamName, context);
-    return options === null || !isNew ? null : { slot: { ...place, writeRelabel }, options, weightPlace };
+    return options === null || !isNew ? null : { slot: place, live: { options, writeRelabel }, weightPlace };
   }
 
   /** How a live upstream is reached. */

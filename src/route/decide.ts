@@ -30,8 +30,15 @@ export type RouteDecision =
   | { readonly kind: "not_selected" }
   /** After the route had selected it, and before it had a place: for what the route's rules made of it. */
   | { readonly kind: "dropped"; readonly reason: DropReason }
-  /** It has a place, and a copy for each replica. */
-  | { readonly kind: "placed"; readonly placed: Placed; readonly copies: readonly CopyDecision[] };
+  /** It has places, and one copy for every upstream that is in them. */
+  | { readonly kind: "placed"; readonly placed: Placed; readonly copies: readonly UpstreamCopy[] };
+
+/** The copy for one upstream. */
+export interface UpstreamCopy {
+  /** Index of the upstream in its route. */
+  readonly upstream: number;
+  readonly copy: CopyDecision;
+}
 
 /** What becomes of the copy for one upstream, whatever becomes of the others. */
 export type CopyDecision =
@@ -39,6 +46,13 @@ export type CopyDecision =
   | { readonly kind: "dropped"; readonly reason: DropReason }
   /** It leaves with these changes of the message that came in, in order. */
   | { readonly kind: "sent"; readonly splices: readonly Splice[] };
+
+/** @param upstream one of those that the decision has a place at */
+export function copyFor(copies: readonly UpstreamCopy[], upstream: number): CopyDecision {
+  const found = copies.find((copy) => copy.upstream === upstream);
+  if (found === undefined) throw new Error(`bug: no copy for upstream ${upstream}`);
+  return found.copy;
+}
 
 /** Told what rules do, for explanations; null labels mean that the rule dropped the series. Rules count from 0. */
 export interface DecisionWitness {
@@ -52,7 +66,7 @@ export interface RouteWitness {
   /** The labels with the tenant's, in a route that has such a label. */
   tenantLabel(labels: readonly Label[]): void;
   /** For the rules of an upstream that the series is placed on; asked once for each. */
-  upstreamRules(slot: number): TellRule;
+  upstreamRules(upstream: number): TellRule;
 }
 
 export type TellRule = (rule: number, labels: readonly Label[] | null) => void;
@@ -195,7 +209,7 @@ class CompiledRoute {
   readonly #rules: RelabelRules | null;
   readonly #place: Placer;
   readonly #taskLabel: TaskLabel | null;
-  /** By slot. */
+  /** By upstream. */
   readonly #upstreamRules: readonly (RelabelRules | null)[];
 
   constructor(options: RouteOptions, limits: LabelLimits) {
@@ -219,13 +233,17 @@ class CompiledRoute {
     const fault = rewritten === null ? null : faultOf(draft, rewritten, this.#limits);
     if (fault !== null) return { kind: "dropped", reason: fault };
     const placed = this.#place(rewritten ?? draft.series);
-    const copies: CopyDecision[] = [];
+    const copies: UpstreamCopy[] = [];
     let unwritten: CopyDecision | null = null;
-    for (const slot of placed.slots) {
-      const rules = this.#upstreamRules[slot] ?? null;
-      const written =
-        rules === null ? null : yield* this.#write(draft, rules, placed.task, witness?.upstreamRules(slot));
-      copies.push(written ?? (unwritten ??= this.#send(draft, rewritten, placed.task)));
+    for (const { upstreams } of placed.places) {
+      for (const upstream of upstreams) {
+        if (copies.some((copy) => copy.upstream === upstream)) continue;
+        const rules = this.#upstreamRules[upstream] ?? null;
+        const tell = rules === null ? undefined : witness?.upstreamRules(upstream);
+        const written = rules === null ? null : yield* this.#write(draft, rules, placed.task, tell);
+        const copy = written ?? (unwritten ??= this.#send(draft, rewritten, placed.task));
+        copies.push({ upstream, copy });
+      }
     }
     return { kind: "placed", placed, copies };
   }

@@ -6,9 +6,8 @@
  * several replicas still share lanes, and so requests: they meet in the upstream's sender.
  */
 import type { Effect } from "../engine/engine.ts";
-import type { CopyDecision, Decision, RouteDecision } from "./decide.ts";
+import { type CopyDecision, copyFor, type Decision, type RouteDecision } from "./decide.ts";
 import type { ParcelLimits, RouteOptions } from "./options.ts";
-import type { Placed } from "./place.ts";
 import { type DropReason, Tallies, type Tally } from "./tally.ts";
 
 /** A route, the limits of what it sends, and how many lanes each of its upstreams has. */
@@ -18,15 +17,18 @@ export interface RouterRoute {
   readonly lanes: number;
 }
 
-/** Where parcels go: index of the route, slot number in it, which copy they hold, and lane of that slot's upstream. */
+/** Where parcels go: index of the route, of one of its upstreams, which copy they hold, and lane of that upstream. */
 export interface LaneAddress {
   readonly route: number;
-  readonly slot: number;
+  readonly upstream: number;
   readonly replica: number;
   readonly lane: number;
 }
 
-/** A route's destinations: the number of lane 0 of the first copy at slot 0, and how many lanes and replicas a slot has. */
+/** Whose copy it is, whatever its lane. */
+type CopyAddress = Omit<LaneAddress, "lane">;
+
+/** A route's destinations: the number of lane 0 of the first copy at upstream 0, and how many lanes and replicas each has. */
 interface RouteNumbering {
   readonly first: number;
   readonly lanes: number;
@@ -53,10 +55,10 @@ export class Destinations {
     this.#numbering = routes.map(({ route, limits: ofRoute, lanes }, index) => {
       const first = addresses.length;
       const { replicas } = route.placement;
-      for (let slot = 0; slot < route.upstreams.length; slot++) {
+      for (let upstream = 0; upstream < route.upstreams.length; upstream++) {
         for (let replica = 0; replica < replicas; replica++) {
           for (let lane = 0; lane < lanes; lane++) {
-            addresses.push({ route: index, slot, replica, lane });
+            addresses.push({ route: index, upstream, replica, lane });
             limits.push(ofRoute);
           }
         }
@@ -96,19 +98,17 @@ export class Destinations {
       return;
     }
     const { placed, copies } = decision;
-    for (const [replica, copy] of copies.entries()) {
-      effects.push(this.#effectOf(copy, route, replica, placed));
+    for (const [replica, upstream] of (placed.places[0]?.upstreams ?? []).entries()) {
+      const copy = copyFor(copies, upstream);
+      effects.push(this.#effectOf(copy, { route, upstream, replica }, placed.placementKey));
     }
     if (placed.missingKeyLabels) effects.push(this.#count({ kind: "missing_key_labels", route }));
   }
 
-  #effectOf(copy: CopyDecision, route: number, replica: number, placed: Placed): Effect {
+  #effectOf(copy: CopyDecision, at: CopyAddress, placementKey: number): Effect {
+    const { route, replica } = at;
     if (copy.kind === "dropped") return this.#count({ kind: "dropped", route, replica, reason: copy.reason });
-    return {
-      kind: "send",
-      destination: this.#destination(route, replica, placed),
-      splices: copy.splices,
-    };
+    return { kind: "send", destination: this.#destination(at, placementKey), splices: copy.splices };
   }
 
   #droppedInAll(route: number, reason: DropReason): Effect[] {
@@ -119,9 +119,9 @@ export class Destinations {
   }
 
   /** Lanes keep the order of a series, so a series has one lane at an upstream; neighbouring tasks get different ones. */
-  #destination(route: number, replica: number, { slots, placementKey }: Placed): number {
+  #destination({ route, upstream, replica }: CopyAddress, placementKey: number): number {
     const { first, lanes, replicas } = this.#numbering[route] ?? NO_ROUTE;
-    return first + ((slots[replica] ?? 0) * replicas + replica) * lanes + (placementKey % lanes);
+    return first + (upstream * replicas + replica) * lanes + (placementKey % lanes);
   }
 
   #selectedByNone(): Effect[] {

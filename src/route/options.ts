@@ -37,10 +37,19 @@ export interface TenantOptions {
   readonly pass: boolean;
 }
 
-/** An upstream as its route knows it, or the tombstone of one; its place in the list is the slot number. */
-export interface SlotOptions extends NamedSlot {
+/** An upstream as its route knows it, whichever slots it has. */
+export interface RouteUpstream {
+  readonly name: string;
   /** Applied after keying to what goes to this upstream, so it cannot change placement. */
   readonly writeRelabel: RelabelRuleList;
+}
+
+/** The slots that are in force from a moment on, for items with timestamps from then on. */
+export interface Period {
+  /** Milliseconds since the epoch; null for the first period, which has all that is older than the second. */
+  readonly fromMs: number | null;
+  /** The place in this list is the slot number. */
+  readonly slots: readonly NamedSlot[];
 }
 
 export interface RouteOptions {
@@ -54,7 +63,12 @@ export interface RouteOptions {
   /** null: series get no task label. */
   readonly tasks: TaskOptions | null;
   readonly placement: PlacementOptions;
-  readonly upstreams: readonly SlotOptions[];
+  /** One period or more, in ascending order of their moments, no two of which are equal. */
+  readonly topology: readonly Period[];
+  /** Every upstream that is no tombstone in some period, once each, in the order in which they first appear. */
+  readonly upstreams: readonly RouteUpstream[];
+  /** How long an upstream is kept past the end of the last period that has it. */
+  readonly retireAfterMs: number;
 }
 
 /** Limits on one series, checked when it comes in. */

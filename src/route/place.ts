@@ -2,7 +2,8 @@
  * Where a route sends a series: a pure function of the route and the series' labels, as they are after its rules.
  *
  * Stage 1 gives the label set's key one of the route's tasks, stage 2 gives the task, or a key of its own, one of the
- * route's upstreams, or several that get a copy each. Gateways with the same configuration agree without talking.
+ * route's upstreams, or several that get a copy each. Gateways with the same configuration agree without talking. A route
+ * of several periods has as many places for a series: which of them an item goes to is for its timestamp to say.
  */
 import { buildBuckets } from "../hash/buckets.ts";
 import type { LabelSpans } from "../hash/labelOrder.ts";
@@ -17,10 +18,18 @@ export interface Placed {
   readonly task: number | null;
   /** What stage 2 hashed: the task with `key: task`. */
   readonly placementKey: number;
-  /** Where its copies go, by replica: distinct slots, the first of them the one that a single replica would pick. */
-  readonly slots: readonly number[];
+  /** By period of the route: where its items of that period go. */
+  readonly places: readonly Place[];
   /** Whether the series has none of the labels of a `by` key of this route. */
   readonly missingKeyLabels: boolean;
+}
+
+/** Where the copies of a series go in one period, by replica. */
+export interface Place {
+  /** Distinct slots of the period, the first of them the one that a single replica would pick. */
+  readonly slots: readonly number[];
+  /** The same as indexes of the route's upstreams. */
+  readonly upstreams: readonly number[];
 }
 
 /** Places a series by its labels. */
@@ -37,15 +46,15 @@ type StageFunction<Picked> = (labels: LabelSpans, task: number | null) => Stage<
 /** Compiles both stages of a route. */
 export function compilePlacer(options: RouteOptions): Placer {
   const taskOf = options.tasks === null ? null : compileTasks(options.tasks, options);
-  const slotsOf = compilePlacement(options.placement, options);
+  const placesOf = compilePlacement(options.placement, options);
   return (labels) => {
     const stage1 = taskOf === null ? null : taskOf(labels, null);
-    const stage2 = slotsOf(labels, stage1?.picked ?? null);
+    const stage2 = placesOf(labels, stage1?.picked ?? null);
     return {
       key: stage1?.key ?? null,
       task: stage1?.picked ?? null,
       placementKey: stage2.key,
-      slots: stage2.picked,
+      places: stage2.picked,
       missingKeyLabels: stage2.missing || (stage1?.missing ?? false),
     };
   };
@@ -60,15 +69,12 @@ function compileTasks(tasks: TaskOptions, route: RouteOptions): StageFunction<nu
   );
 }
 
-function compilePlacement(
-  placement: PlacementOptions,
-  route: RouteOptions,
-): StageFunction<readonly number[]> {
-  const slotsOf = compilePicker(buildPlacement(placement, route.upstreams, placement.replicas));
+function compilePlacement(placement: PlacementOptions, route: RouteOptions): StageFunction<readonly Place[]> {
+  const placesOf = compilePicker(route);
   if (placement.key.kind === "task") {
     return (_labels, task) => {
       const key = task ?? 0;
-      return { key, picked: slotsOf(key), missing: false };
+      return { key, picked: placesOf(key), missing: false };
     };
   }
   const taskLabel = route.tasks?.label ?? null;
@@ -76,25 +82,41 @@ function compilePlacement(
   return compileStage(
     compileKey(placement.key, route.keyFormat, taskLabel),
     placement.missingKey === "whole_set" ? whole : () => EMPTY_KEY,
-    slotsOf,
+    placesOf,
   );
 }
 
-/** The slots of all replicas. The array of a single one is made here, once for each slot, and not for each series. */
-function compilePicker({
-  place,
-  placeReplicas,
-  slots,
-  replicas,
-}: Placement): (key: number) => readonly number[] {
+/** The places of a key, by period. */
+function compilePicker({ placement, topology, upstreams }: RouteOptions): (key: number) => readonly Place[] {
+  const indexes = new Map(upstreams.map(({ name }, index) => [name, index]));
+  const pickers = topology.map(({ slots }) => {
+    // Tombstones, which are never picked, need be no upstreams of the route.
+    const upstreamOf = slots.map(({ name }) => indexes.get(name) ?? -1);
+    return compilePeriod(buildPlacement(placement, slots, placement.replicas), upstreamOf);
+  });
+  return (key) => pickers.map((placeOf) => placeOf(key));
+}
+
+/**
+ * The place of a key in one period. That of a single replica is made here, once for each slot, and not for each series.
+ *
+ * @param upstreamOf by slot
+ */
+function compilePeriod(
+  { place, placeReplicas, replicas }: Placement,
+  upstreamOf: readonly number[],
+): (key: number) => Place {
+  const placeAt = (slots: readonly number[]): Place => {
+    return { slots, upstreams: slots.map((slot) => upstreamOf[slot] ?? -1) };
+  };
   if (replicas === 1) {
-    const alone = Array.from({ length: slots }, (_, slot) => Object.freeze([slot]));
-    return (key) => alone[place(key)] ?? [];
+    const alone = upstreamOf.map((_, slot) => placeAt(Object.freeze([slot])));
+    return (key) => alone[place(key)] ?? placeAt([]);
   }
   const picked = new Int32Array(replicas);
   return (key) => {
     placeReplicas(key, picked);
-    return Array.from(picked);
+    return placeAt(Array.from(picked));
   };
 }
 

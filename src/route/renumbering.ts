@@ -7,10 +7,14 @@
  */
 import { buildPlacement, type PlacementAlgorithm } from "../hash/placement.ts";
 import type { NamedSlot } from "../hash/slots.ts";
-import type { RouteOptions } from "./options.ts";
+import type { Period, RouteOptions } from "./options.ts";
 
-/** What of a route says where its keys go: all that is compared here. */
-export type RoutePlacement = Pick<RouteOptions, "name" | "keyFormat" | "tasks" | "placement"> & {
+/** What of a route says where its keys go, in all its periods. */
+export type RouteTopology = Pick<RouteOptions, "name" | "keyFormat" | "tasks" | "placement" | "topology">;
+
+/** The same in one of its periods: all that is compared here. */
+export type RoutePlacement = Omit<RouteTopology, "topology"> & {
+  /** By slot. */
   readonly upstreams: readonly NamedSlot[];
 };
 
@@ -46,6 +50,26 @@ export interface Remedy {
   readonly toEnd: readonly string[];
   /** Names to be brought into this order again; empty if they are in it. */
   readonly order: readonly string[];
+}
+
+/** A route as it places in one of its periods. */
+export function placementIn(
+  { name, keyFormat, tasks, placement }: RouteTopology,
+  { slots }: Period,
+): RoutePlacement {
+  return { name, keyFormat, tasks, placement, upstreams: slots };
+}
+
+/** A route as it places in its newest period. */
+export function newestPlacement(route: RouteTopology): RoutePlacement {
+  return placementIn(route, newestPeriod(route));
+}
+
+/** The last period of a topology, which has one or more. */
+export function newestPeriod({ topology }: Pick<RouteOptions, "topology">): Period {
+  const newest = topology.at(-1);
+  if (newest === undefined) throw new Error("bug: a topology of no periods");
+  return newest;
 }
 
 /** Whether it gives a slot its keys by its number in the list; the other algorithms go by its name. */

@@ -10,6 +10,8 @@ export const LABEL_LIMITS: LabelLimits = {
   maxLabelValueBytes: 65536,
 };
 
+const NAMES = Array.from({ length: DESTINATIONS }, (_, slot) => `upstream-${slot}`);
+
 /** 128 tasks on three upstreams. */
 export function benchRoute(relabel: RelabelRuleList): RouteOptions {
   return {
@@ -20,9 +22,8 @@ export function benchRoute(relabel: RelabelRuleList): RouteOptions {
     tenant: { header: "x-scope-orgid", label: null, pass: false },
     relabel,
     final: false,
-    upstreams: Array.from({ length: DESTINATIONS }, (_, slot) => ({
-      name: `upstream-${slot}`,
-      writeRelabel: NO_RULES,
-    })),
+    topology: [{ fromMs: null, slots: NAMES.map((name) => ({ name })) }],
+    upstreams: NAMES.map((name) => ({ name, writeRelabel: NO_RULES })),
+    retireAfterMs: 3_600_000,
   };
 }

@@ -64,10 +64,12 @@ describe("the files in config/", () => {
         keyFormat: "pairs",
         tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
         placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
+        topology: [{ fromMs: null, slots: [{ name: "sink-0" }, { name: "sink-1" }, { name: "sink-2" }] }],
         upstreams: ["sink-0", "sink-1", "sink-2"].map((name) => ({
           name,
           writeRelabel: { dialect: "prometheus", rules: [] },
         })),
+        retireAfterMs: 3_600_000,
       },
     ]);
     expect(config?.routes[0]?.upstreams.map(({ url }) => url.href)).toEqual([
@@ -88,7 +90,8 @@ describe("the files in config/", () => {
     expect(problems).toEqual([]);
     expect({ ...config, routes: [] }).toEqual({ ...least, routes: [] });
     const [full, short] = [config?.routes[0], least?.routes[0]];
-    expect({ ...full?.route, upstreams: [] }).toEqual({ ...short?.route, upstreams: [] });
+    const rest = { topology: [], upstreams: [] };
+    expect({ ...full?.route, ...rest }).toEqual({ ...short?.route, ...rest });
     expect(full?.delivery).toEqual(short?.delivery);
   });
 

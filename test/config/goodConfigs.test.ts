@@ -72,10 +72,12 @@ const DEFAULTS: Config = {
         keyFormat: "pairs",
         tasks: null,
         placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
+        topology: [{ fromMs: null, slots: [{ name: "a" }, { name: "b" }] }],
         upstreams: [
           { name: "a", writeRelabel: NO_RULES },
           { name: "b", writeRelabel: NO_RULES },
         ],
+        retireAfterMs: 3_600_000,
       },
       upstreams: [
         {

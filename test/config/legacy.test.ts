@@ -35,6 +35,7 @@ const CONVERTED =
 
 describe("an old file with upstreams by the task", () => {
   it("becomes key: task under jump hash", () => {
+    const names = [0, 1, 2].map((n) => `monitoring-vmagent-${n}.monitoring-vmagent.monitoring.svc:8429`);
     const { config, origin } = load("by-task.yaml");
     expect(origin).toBe("legacy");
     expect(config?.listen).toEqual({ host: "", port: 8080 });
@@ -46,10 +47,9 @@ describe("an old file with upstreams by the task", () => {
       keyFormat: "flat",
       tasks: { count: 128, label: "stream_task_id", algorithm: "jump", key: { kind: "all" } },
       placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
-      upstreams: [0, 1, 2].map((n) => ({
-        name: `monitoring-vmagent-${n}.monitoring-vmagent.monitoring.svc:8429`,
-        writeRelabel: { dialect: "prometheus", rules: [] },
-      })),
+      topology: [{ fromMs: null, slots: names.map((name) => ({ name })) }],
+      upstreams: names.map((name) => ({ name, writeRelabel: { dialect: "prometheus", rules: [] } })),
+      retireAfterMs: 3_600_000,
     });
   });
 

@@ -86,7 +86,7 @@ describe("an algorithm of placement", () => {
 
   it.each(["ring", "maglev", "rendezvous"])("has weights: %s", (algorithm) => {
     const { route } = load(withPlacement(`algorithm: ${algorithm}`, ", weight: 2.5"));
-    expect(route.upstreams.map(({ name, weight }) => [name, weight])).toEqual([
+    expect(route.topology[0]?.slots.map(({ name, weight }) => [name, weight])).toEqual([
       ["a", 2.5],
       ["b", undefined],
     ]);
@@ -119,9 +119,11 @@ describe("a tombstone", () => {
     const yaml =
       "routes: [{name: r, upstreams: [{name: a, url: http://a/w}, {name: b, removed: true}, {name: c, url: http://c/w}]}]";
     const { route, upstreams } = load(yaml);
+    expect(route.topology).toEqual([
+      { fromMs: null, slots: [{ name: "a" }, { name: "b", removed: true }, { name: "c" }] },
+    ]);
     expect(route.upstreams).toEqual([
       { name: "a", writeRelabel: rules },
-      { name: "b", removed: true, writeRelabel: rules },
       { name: "c", writeRelabel: rules },
     ]);
     expect(upstreams.map(({ name }) => name)).toEqual(["a", "c"]);
@@ -129,7 +131,7 @@ describe("a tombstone", () => {
 
   it("keeps its weight", () => {
     const { route } = load(withPlacement("algorithm: ring", "", ", weight: 3, removed: true"));
-    expect(route.upstreams[1]).toEqual({ name: "b", weight: 3, removed: true, writeRelabel: rules });
+    expect(route.topology[0]?.slots[1]).toEqual({ name: "b", weight: 3, removed: true });
   });
 
   it("may keep everything that its upstream had, which is not looked at", () => {

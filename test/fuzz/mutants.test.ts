@@ -97,8 +97,8 @@ function compareWithReference(plain: Uint8Array, result: Routed): void {
   const reference = decodeReference(plain);
   let refused = 0;
   for (const { series } of result.refused.values()) refused += series;
-  const series = result.consignments.flatMap(({ slot, parcels }) =>
-    parcels.flatMap(({ body }) => decodeForwarded(body).series.map((each) => ({ slot, series: each }))),
+  const series = result.consignments.flatMap(({ upstream, parcels }) =>
+    parcels.flatMap(({ body }) => decodeForwarded(body).series.map((each) => ({ upstream, series: each }))),
   );
   expectEqual(series.length + refused, reference.series.length, "series forwarded and refused");
   expectPartOf(

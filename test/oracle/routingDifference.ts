@@ -28,7 +28,7 @@ function outcomeOf(route: () => SplitRequest): string {
     const parts = {
       ...rest,
       refused: [...refused],
-      consignments: consignments.toSorted(bySlot),
+      consignments: consignments.toSorted(byUpstream),
       tallies: tallies.map(({ tally, counts }) => JSON.stringify({ ...tally, ...counts })).sort(),
     };
     return JSON.stringify(parts, (_key, value: unknown) => asText(value));
@@ -39,8 +39,8 @@ function outcomeOf(route: () => SplitRequest): string {
 }
 
 /** Upstreams are independent of each other: whose parcels are named first means nothing. */
-function bySlot(a: Consignment, b: Consignment): number {
-  return a.route - b.route || a.slot - b.slot || a.replica - b.replica;
+function byUpstream(a: Consignment, b: Consignment): number {
+  return a.route - b.route || a.upstream - b.upstream || a.replica - b.replica;
 }
 
 function asText(value: unknown): unknown {

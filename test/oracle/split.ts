@@ -7,7 +7,7 @@
 import type { ItemCounts } from "../../src/wire/parcel.ts";
 import { type RequestVisitor, scanRequest, type SeriesScan } from "../../src/wire/scan.ts";
 import { compressBlock } from "../../src/wire/snappy.ts";
-import { type Decision, Decider, type RouteDecision } from "../../src/route/decide.ts";
+import { copyFor, type Decision, Decider, type RouteDecision } from "../../src/route/decide.ts";
 import type { RefusalReason } from "../../src/route/door.ts";
 import { labelTextOf } from "../../src/route/labelText.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
@@ -36,9 +36,9 @@ export interface SplitParcel {
 
 /** What one upstream of one route gets of a request for one replica, to be sent in this order. */
 export interface Consignment {
-  /** Index of the route, and slot number in it. */
+  /** Index of the route, and of the upstream in it. */
   readonly route: number;
-  readonly slot: number;
+  readonly upstream: number;
   readonly replica: number;
   readonly parcels: readonly SplitParcel[];
 }
@@ -164,10 +164,11 @@ class RequestParts implements RequestVisitor {
       return;
     }
     const { placed, copies } = decision;
-    for (const [replica, copy] of copies.entries()) {
+    for (const [replica, upstream] of (placed.places[0]?.upstreams ?? []).entries()) {
+      const copy = copyFor(copies, upstream);
       if (copy.kind === "dropped")
         this.#count({ kind: "dropped", route, replica, reason: copy.reason }, series);
-      else this.#routes[route]?.add(series, placed.slots[replica] ?? -1, replica, copy.splices);
+      else this.#routes[route]?.add(series, upstream, replica, copy.splices);
     }
     if (placed.missingKeyLabels) this.#count({ kind: "missing_key_labels", route }, series);
   }
@@ -215,26 +216,26 @@ class RequestParts implements RequestVisitor {
 class RouteParts {
   readonly replicas: number;
   readonly #limits: ParcelLimits;
-  /** By slot and replica, in the order in which the request's series come to them. */
-  readonly #builders = new Map<string, { slot: number; replica: number; builder: ParcelBuilder }>();
+  /** By upstream and replica, in the order in which the request's series come to them. */
+  readonly #builders = new Map<string, { upstream: number; replica: number; builder: ParcelBuilder }>();
 
   constructor({ route, limits }: SplitRoute) {
     this.replicas = route.placement.replicas;
     this.#limits = limits;
   }
 
-  add(series: SeriesScan, slot: number, replica: number, splices: readonly Splice[]): void {
-    const key = `${slot} ${replica}`;
-    const part = this.#builders.get(key) ?? { slot, replica, builder: new ParcelBuilder(this.#limits) };
+  add(series: SeriesScan, upstream: number, replica: number, splices: readonly Splice[]): void {
+    const key = `${upstream} ${replica}`;
+    const part = this.#builders.get(key) ?? { upstream, replica, builder: new ParcelBuilder(this.#limits) };
     this.#builders.set(key, part);
     part.builder.add(series, splices);
   }
 
   /** @param route this route's index */
   finish(route: number): Consignment[] {
-    return [...this.#builders.values()].map(({ slot, replica, builder }) => ({
+    return [...this.#builders.values()].map(({ upstream, replica, builder }) => ({
       route,
-      slot,
+      upstream,
       replica,
       parcels: builder.finish(),
     }));

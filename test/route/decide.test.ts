@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import type { DecisionWitness, TellRule } from "../../src/route/decide.ts";
-import type { RouteOptions, SlotOptions } from "../../src/route/options.ts";
+import type { RouteOptions } from "../../src/route/options.ts";
 import { compilePlacer } from "../../src/route/place.ts";
 import {
   type CopyOutcome,
@@ -12,7 +12,15 @@ import {
   placedOf,
   type Setting,
 } from "./decided.ts";
-import { EXAMPLE_TASKS, exampleRoute, slotsOf, spansOf, TASK_LABEL } from "./exampleRoute.ts";
+import {
+  EXAMPLE_TASKS,
+  exampleRoute,
+  type ExampleSlot,
+  type RouteChanges,
+  slotsOf,
+  spansOf,
+  TASK_LABEL,
+} from "./exampleRoute.ts";
 import { copy, drop, join, keep, labelDrop, labelKeep, labelMap, rulesOf, set } from "./rules.ts";
 import { ruleOf } from "../relabel/rule.ts";
 
@@ -21,7 +29,7 @@ const UP: Pairs = [
   ["job", "node"],
 ];
 /** A route without tasks: what leaves has no label that rules did not make. */
-const PLAIN: Partial<RouteOptions> = {
+const PLAIN: RouteChanges = {
   tasks: null,
   placement: { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
 };
@@ -29,11 +37,11 @@ const TENANT = { header: "x-scope-orgid", label: "tenant", pass: false };
 const UPSTREAMS = ["vmagent-0", "vmagent-1", "vmagent-2"];
 
 /** The same rules at every upstream. */
-function written(list: RelabelRuleList): SlotOptions[] {
+function written(list: RelabelRuleList): ExampleSlot[] {
   return slotsOf(...UPSTREAMS).map((slot) => ({ ...slot, writeRelabel: list }));
 }
 
-function route(changes: Partial<RouteOptions>): Partial<RouteOptions> {
+function route(changes: RouteChanges): RouteChanges {
   return { ...PLAIN, ...changes };
 }
 
@@ -465,7 +473,7 @@ describe("rules of the upstream", () => {
     const upstreams = UPSTREAMS.map((name) => ({ name, writeRelabel: rulesOf(set("upstream", name)) }));
     for (let number = 0; number < 20; number++) {
       const labels: Pairs = [...UP, ["number", String(number)]];
-      const slot = placedOf(labels, { routes: [{ ...PLAIN, upstreams }] })?.slots[0] ?? -1;
+      const slot = placedOf(labels, { routes: [{ ...PLAIN, upstreams }] })?.places[0]?.slots[0] ?? -1;
       expect(outcomeOf(labels, { routes: [{ ...PLAIN, upstreams }] })).toEqual([
         [...labels, ["upstream", UPSTREAMS[slot]]],
       ]);
@@ -596,7 +604,7 @@ describe("the order of labels", () => {
 
 describe("several routes", () => {
   it("each get a series that they keep, and never see each other's labels", () => {
-    const seen = (name: string): Partial<RouteOptions> =>
+    const seen = (name: string): RouteChanges =>
       route({ relabel: rulesOf(set(name, "1"), copy("first", "seen_first"), copy("second", "seen_second")) });
     expect(outcomeOf(UP, { routes: [seen("first"), seen("second"), PLAIN] })).toEqual([
       [
@@ -680,14 +688,14 @@ describe("copies for several upstreams", () => {
     return { key: { kind: "all" }, algorithm: "jump", missingKey: "one_place", replicas };
   };
   const all = placement(UPSTREAMS.length);
-  const at = (slot: number, list: RelabelRuleList): SlotOptions[] =>
+  const at = (slot: number, list: RelabelRuleList): ExampleSlot[] =>
     slotsOf(...UPSTREAMS).map((each, number) => (number === slot ? { ...each, writeRelabel: list } : each));
 
   /** What becomes of the copy for each slot. */
   function bySlot(labels: Pairs, setting: Setting): Record<number, CopyOutcome | undefined> {
     const [outcome] = outcomeOf(labels, setting);
     if (outcome === undefined || typeof outcome === "string" || !("copies" in outcome)) return {};
-    const slots = placedOf(labels, setting)?.slots ?? [];
+    const slots = placedOf(labels, setting)?.places[0]?.slots ?? [];
     expect(outcome.copies).toHaveLength(slots.length);
     return Object.fromEntries(slots.map((slot, replica) => [slot, outcome.copies[replica]]));
   }
@@ -696,7 +704,7 @@ describe("copies for several upstreams", () => {
     const routes = [{ placement: placement(2) }];
     const outcome = [...UP, [TASK_LABEL, taskOf(UP)]];
     expect(outcomeOf(UP, { routes })).toEqual([{ copies: [outcome, outcome] }]);
-    expect(new Set(placedOf(UP, { routes })?.slots).size).toBe(2);
+    expect(new Set(placedOf(UP, { routes })?.places[0]?.slots).size).toBe(2);
   });
 
   it.each([0, 1, 2])("are dropped by the rules of their own upstream alone: slot %i", (slot) => {
@@ -735,7 +743,7 @@ describe("copies for several upstreams", () => {
   it("are told one after another, in the order of the replicas", () => {
     const routes = [route({ placement: all, upstreams: written(rulesOf(set("a", "1"))) })];
     expect(logOf(UP, { routes })).toEqual(
-      placedOf(UP, { routes })?.slots.map(
+      placedOf(UP, { routes })?.places[0]?.slots.map(
         (slot) => `route 0 upstream ${slot} rule 0: __name__=up,a=1,job=node`,
       ),
     );
@@ -794,8 +802,8 @@ describe("a witness", () => {
       "route 0 tenant: __name__=up,g=1,job=node,tenant=acme",
       "route 0 rule 0: __name__=up,g=1,job=node,r=1,tenant=acme",
       "route 0 rule 1: __name__=up,g=1,job=node,r=1,tenant=acme",
-      `route 0 upstream ${placed?.slots[0]} rule 0: __name__=up,job=node,r=1,stream_task_id=0,tenant=acme`,
-      `route 0 upstream ${placed?.slots[0]} rule 1: dropped`,
+      `route 0 upstream ${placed?.places[0]?.slots[0]} rule 0: __name__=up,job=node,r=1,stream_task_id=0,tenant=acme`,
+      `route 0 upstream ${placed?.places[0]?.slots[0]} rule 1: dropped`,
       "route 1 rule 0: dropped",
     ]);
   });

@@ -1,7 +1,7 @@
 /** Decisions as tests compare them: with the labels that leave for the upstream. */
 import type { RelabelRule } from "../../src/relabel/options.ts";
 import { type CopyDecision, Decider, type Decision, type DecisionWitness } from "../../src/route/decide.ts";
-import type { LabelLimits, RouteOptions } from "../../src/route/options.ts";
+import type { LabelLimits } from "../../src/route/options.ts";
 import type { Placed } from "../../src/route/place.ts";
 import type { Tenant } from "../../src/route/tenants.ts";
 import type { SeriesScan } from "../../src/wire/scan.ts";
@@ -10,7 +10,7 @@ import { spliced } from "../../src/wire/splice.ts";
 import { decodeReference } from "../reference/writeRequest.ts";
 import { seriesOf } from "../wire/handmade.ts";
 import { scanOfOne } from "../wire/scanned.ts";
-import { exampleRoute } from "./exampleRoute.ts";
+import { exampleRoute, type RouteChanges } from "./exampleRoute.ts";
 import { LABEL_LIMITS } from "./routed.ts";
 import { rulesOf } from "./rules.ts";
 
@@ -19,7 +19,7 @@ export type Pairs = readonly (readonly [string, string])[];
 export interface Setting {
   readonly globalRules?: readonly RelabelRule[];
   /** What is different in each route from exampleRoute(). */
-  readonly routes?: readonly Partial<RouteOptions>[];
+  readonly routes?: readonly RouteChanges[];
   readonly limits?: Partial<LabelLimits>;
   /** What the header says, to all routes. */
   readonly tenant?: string;
@@ -50,7 +50,7 @@ export function outcomeOf(labels: Pairs, setting: Setting): Outcome {
   return decision.routes.map((each): RouteOutcome => {
     if (each.kind === "not_selected") return each.kind;
     if (each.kind === "dropped") return `dropped: ${each.reason}`;
-    const copies = each.copies.map((copy) => copyOutcome(copy, scan));
+    const copies = each.copies.map(({ copy }) => copyOutcome(copy, scan));
     return copies.length === 1 ? (copies[0] ?? []) : { copies };
   });
 }

@@ -30,7 +30,7 @@ const SPLICES = [
 const NOT_SELECTED: RouteDecision = { kind: "not_selected" };
 
 function placed(slots: readonly number[], placementKey: number, missingKeyLabels = false): Placed {
-  return { key: 1, task: 2, placementKey, slots, missingKeyLabels };
+  return { key: 1, task: 2, placementKey, places: [{ slots, upstreams: slots }], missingKeyLabels };
 }
 
 /** Placed on one upstream, and sent there. */
@@ -38,7 +38,7 @@ function sentTo(slot: number, placementKey: number, missingKeyLabels = false): R
   return {
     kind: "placed",
     placed: placed([slot], placementKey, missingKeyLabels),
-    copies: [{ kind: "sent", splices: SPLICES }],
+    copies: [{ upstream: slot, copy: { kind: "sent", splices: SPLICES } }],
   };
 }
 
@@ -73,7 +73,7 @@ describe("destinations", () => {
     );
   });
 
-  it("are picked by slot, and in it by the placement key, which spreads over all lanes", () => {
+  it("are picked by upstream, and in it by the placement key, which spreads over all lanes", () => {
     for (const [route, slots, lanes] of [
       [0, 3, 4],
       [1, 1, 1],
@@ -82,7 +82,9 @@ describe("destinations", () => {
       for (let slot = 0; slot < slots; slot++) {
         for (let key = 0; key < 8; key++) {
           const routes = [0, 1, 2].map((each) => (each === route ? sentTo(slot, key) : NOT_SELECTED));
-          expect(told(effectsOf(...routes)).sent).toEqual([{ route, slot, replica: 0, lane: key % lanes }]);
+          expect(told(effectsOf(...routes)).sent).toEqual([
+            { route, upstream: slot, replica: 0, lane: key % lanes },
+          ]);
         }
       }
     }
@@ -90,7 +92,7 @@ describe("destinations", () => {
 
   it("are the same for keys beyond 2^31", () => {
     expect(told(effectsOf(NOT_SELECTED, NOT_SELECTED, sentTo(1, 2 ** 32 - 1))).sent).toEqual([
-      { route: 2, slot: 1, replica: 0, lane: 0 },
+      { route: 2, upstream: 1, replica: 0, lane: 0 },
     ]);
   });
 });
@@ -138,8 +140,8 @@ describe("what is done with a series", () => {
       { splices: SPLICES },
     ]);
     expect(told(effects).sent).toEqual([
-      { route: 0, slot: 0, replica: 0, lane: 0 },
-      { route: 1, slot: 0, replica: 0, lane: 0 },
+      { route: 0, upstream: 0, replica: 0, lane: 0 },
+      { route: 1, upstream: 0, replica: 0, lane: 0 },
     ]);
   });
 
@@ -147,7 +149,7 @@ describe("what is done with a series", () => {
     const dropped: RouteDecision = {
       kind: "placed",
       placed: placed([0], 0, true),
-      copies: [{ kind: "dropped", reason: "write_relabel_configs" }],
+      copies: [{ upstream: 0, copy: { kind: "dropped", reason: "write_relabel_configs" } }],
     };
     expect(told(effectsOf(sentTo(0, 0, true), dropped, sent)).counted).toEqual([
       { kind: "missing_key_labels", route: 0 },
@@ -174,14 +176,14 @@ describe("the copies of a series in routes with replicas", () => {
       kind: "placed",
       placed: placed([1, 0], 5),
       copies: [
-        { kind: "sent", splices: one },
-        { kind: "sent", splices: two },
+        { upstream: 1, copy: { kind: "sent", splices: one } },
+        { upstream: 0, copy: { kind: "sent", splices: two } },
       ],
     };
     const effects = REPLICATED.effects({ kind: "offered", routes: [NOT_SELECTED, sent] });
     expect(told(effects, REPLICATED).sent).toEqual([
-      { route: 1, slot: 1, replica: 0, lane: 2 },
-      { route: 1, slot: 0, replica: 1, lane: 2 },
+      { route: 1, upstream: 1, replica: 0, lane: 2 },
+      { route: 1, upstream: 0, replica: 1, lane: 2 },
     ]);
     expect(effects.flatMap((each) => (each.kind === "send" ? [each.splices] : []))).toEqual([one, two]);
   });
@@ -191,13 +193,13 @@ describe("the copies of a series in routes with replicas", () => {
       kind: "placed",
       placed: placed([3, 0, 2], 1, true),
       copies: [
-        { kind: "dropped", reason: "write_relabel_configs" },
-        { kind: "sent", splices: SPLICES },
-        { kind: "dropped", reason: "no_metric_name" },
+        { upstream: 3, copy: { kind: "dropped", reason: "write_relabel_configs" } },
+        { upstream: 0, copy: { kind: "sent", splices: SPLICES } },
+        { upstream: 2, copy: { kind: "dropped", reason: "no_metric_name" } },
       ],
     };
     expect(of(mixed, NOT_SELECTED)).toEqual({
-      sent: [{ route: 0, slot: 0, replica: 1, lane: 1 }],
+      sent: [{ route: 0, upstream: 0, replica: 1, lane: 1 }],
       counted: [
         { kind: "dropped", route: 0, replica: 0, reason: "write_relabel_configs" },
         { kind: "dropped", route: 0, replica: 2, reason: "no_metric_name" },

@@ -1,7 +1,8 @@
 /** A route as the default configuration has it, and label sets to send through it. */
 import { labelSpans, type LabelSpans } from "../../src/hash/labelOrder.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
-import type { RouteOptions, SlotOptions, TaskOptions } from "../../src/route/options.ts";
+import type { NamedSlot } from "../../src/hash/slots.ts";
+import type { Period, RouteOptions, RouteUpstream, TaskOptions } from "../../src/route/options.ts";
 
 export const TASK_LABEL = "stream_task_id";
 
@@ -14,12 +15,29 @@ export const EXAMPLE_TASKS: TaskOptions = {
 
 export const NO_RULES: RelabelRuleList = { dialect: "prometheus", rules: [] };
 
+/** An upstream with its rules, where a list of slots names it. */
+export type ExampleSlot = NamedSlot & RouteUpstream;
+
+/** One period of a route: from when on, and the slots that are in force then. */
+export interface ExamplePeriod {
+  readonly fromMs: number | null;
+  readonly slots: readonly ExampleSlot[];
+}
+
+/** What is different from the example; `upstreams` are the slots of a single period. */
+export type RouteChanges = Partial<Omit<RouteOptions, "topology" | "upstreams">> & {
+  readonly upstreams?: readonly ExampleSlot[];
+  readonly periods?: readonly ExamplePeriod[];
+};
+
 /** Slots without rules. */
-export function slotsOf(...names: readonly string[]): SlotOptions[] {
+export function slotsOf(...names: readonly string[]): ExampleSlot[] {
   return names.map((name) => ({ name, writeRelabel: NO_RULES }));
 }
 
-export function exampleRoute(changes: Partial<RouteOptions> = {}): RouteOptions {
+export function exampleRoute(changes: RouteChanges = {}): RouteOptions {
+  const { upstreams = slotsOf("vmagent-0", "vmagent-1", "vmagent-2"), ...others } = changes;
+  const { periods = [{ fromMs: null, slots: upstreams }], ...changed } = others;
   return {
     name: "aggregation",
     tenant: { header: "x-scope-orgid", label: null, pass: false },
@@ -28,8 +46,20 @@ export function exampleRoute(changes: Partial<RouteOptions> = {}): RouteOptions 
     keyFormat: "pairs",
     tasks: EXAMPLE_TASKS,
     placement: { key: { kind: "task" }, algorithm: "jump", missingKey: "one_place", replicas: 1 },
-    upstreams: slotsOf("vmagent-0", "vmagent-1", "vmagent-2"),
-    ...changes,
+    ...topologyOf(periods),
+    retireAfterMs: 3_600_000,
+    ...changed,
+  };
+}
+
+/** Periods as a route has them, and its upstreams. */
+export function topologyOf(periods: readonly ExamplePeriod[]): Pick<RouteOptions, "topology" | "upstreams"> {
+  const live = periods.flatMap(({ slots }) => slots.filter(({ removed }) => removed !== true));
+  const named = new Map(live.toReversed().map(({ name, writeRelabel }) => [name, { name, writeRelabel }]));
+  const topology = periods.map(({ fromMs, slots }): Period => ({ fromMs, slots }));
+  return {
+    topology,
+    upstreams: [...new Set(live.map(({ name }) => name))].flatMap((name) => named.get(name) ?? []),
   };
 }
 

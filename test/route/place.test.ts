@@ -4,13 +4,15 @@ import { describe, expect, it } from "vitest";
 import type { KeyFormat, KeyRule } from "../../src/hash/keyRule.ts";
 import type { PlacementMethod } from "../../src/hash/placement.ts";
 import { compilePlacer, type Placed } from "../../src/route/place.ts";
-import type { PlacementOptions, RouteOptions, SlotOptions } from "../../src/route/options.ts";
+import type { PlacementOptions } from "../../src/route/options.ts";
 import { METHODS, TASKS } from "../hash/methods.ts";
 import {
   EXAMPLE_TASKS,
   exampleRoute,
+  type ExampleSlot,
   type Labels,
   NO_RULES,
+  type RouteChanges,
   slotsOf,
   spansOf,
   TASK_LABEL,
@@ -19,8 +21,13 @@ import {
 const EMPTY_KEY = 2166136261;
 const UPSTREAMS = slotsOf(...Array.from({ length: 5 }, (_, index) => `vmagent-${index}`));
 
-function decide(labels: Labels, changes: Partial<RouteOptions>): Placed {
+function decide(labels: Labels, changes: RouteChanges): Placed {
   return compilePlacer(exampleRoute({ upstreams: UPSTREAMS, ...changes }))(spansOf(labels));
+}
+
+/** The places of a route of one period whose upstreams are all live. */
+function only(...slots: readonly number[]): Placed["places"] {
+  return [{ slots, upstreams: slots }];
 }
 
 interface Changes {
@@ -80,7 +87,7 @@ describe("a route with tasks and placement by task", () => {
           key: pairsKey(labels),
           task,
           placementKey: task,
-          slots: [jump(task, 5)],
+          places: only(jump(task, 5)),
           missingKeyLabels: false,
         });
       }),
@@ -121,12 +128,12 @@ describe("a route with tasks and placement by task", () => {
   it("takes the remainder where the algorithm is hashmod", () => {
     const tasks = { ...EXAMPLE_TASKS, algorithm: "hashmod" } as const;
     const decision = decide([], { tasks, placement: placement({ kind: "task" }, { algorithm: "hashmod" }) });
-    expect(decision).toMatchObject({ task: EMPTY_KEY % 128, slots: [(EMPTY_KEY % 128) % 5] });
+    expect(decision).toMatchObject({ task: EMPTY_KEY % 128, places: only((EMPTY_KEY % 128) % 5) });
   });
 
   it("has one task when there is only one", () => {
     const tasks = { ...EXAMPLE_TASKS, count: 1 };
-    expect(decide([["job", "a"]], { tasks })).toMatchObject({ task: 0, placementKey: 0, slots: [0] });
+    expect(decide([["job", "a"]], { tasks })).toMatchObject({ task: 0, placementKey: 0, places: only(0) });
   });
 });
 
@@ -139,7 +146,7 @@ describe("placement by labels", () => {
           key,
           task: jump(key, 128),
           placementKey: key,
-          slots: [jump(key, 5)],
+          places: only(jump(key, 5)),
           missingKeyLabels: false,
         });
       }),
@@ -154,7 +161,7 @@ describe("placement by labels", () => {
         const rule = placement({ kind: "without", names: ["instance"] });
         expect(decide(labels, { placement: rule })).toMatchObject({
           placementKey: key,
-          slots: [jump(key, 5)],
+          places: only(jump(key, 5)),
         });
       }),
       everySet,
@@ -183,7 +190,7 @@ describe("placement by labels", () => {
     expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
       key: pairsKey(labels),
       placementKey: key,
-      slots: [jump(key, 5)],
+      places: only(jump(key, 5)),
       missingKeyLabels: false,
     });
   });
@@ -191,7 +198,7 @@ describe("placement by labels", () => {
   it.each(missing)("sends series with $name where the empty key goes, and tells so", ({ labels }) => {
     expect(decide(labels, { placement: placement(BY_JOB) })).toMatchObject({
       placementKey: EMPTY_KEY,
-      slots: [jump(EMPTY_KEY, 5)],
+      places: only(jump(EMPTY_KEY, 5)),
       missingKeyLabels: true,
     });
   });
@@ -202,7 +209,7 @@ describe("placement by labels", () => {
       const rule = placement(BY_JOB, { missingKey: "whole_set" });
       expect(decide(labels, { placement: rule })).toMatchObject({
         placementKey: pairsKey(labels),
-        slots: [jump(pairsKey(labels), 5)],
+        places: only(jump(pairsKey(labels), 5)),
         missingKeyLabels: true,
       });
     },
@@ -210,7 +217,7 @@ describe("placement by labels", () => {
 
   it("takes the remainder where the algorithm is hashmod", () => {
     const rule = placement({ kind: "all" }, { algorithm: "hashmod" });
-    expect(decide([], { placement: rule }).slots).toEqual([EMPTY_KEY % 5]);
+    expect(decide([], { placement: rule }).places).toEqual(only(EMPTY_KEY % 5));
   });
 
   it("has neither key nor task in a route without tasks", () => {
@@ -218,7 +225,7 @@ describe("placement by labels", () => {
       key: null,
       task: null,
       placementKey: pairsKey([["job", "a"]]),
-      slots: [jump(pairsKey([["job", "a"]]), 5)],
+      places: only(jump(pairsKey([["job", "a"]]), 5)),
       missingKeyLabels: false,
     });
   });
@@ -252,7 +259,7 @@ describe("a route with the old gateway's keys", () => {
         expect(decide(labels, { keyFormat: "flat", placement: rule })).toMatchObject({
           task,
           placementKey: hashed,
-          slots: [jump(hashed, 5)],
+          places: only(jump(hashed, 5)),
           missingKeyLabels: false,
         });
       }),
@@ -306,7 +313,7 @@ describe("replicas, with upstreams that are tombstones", () => {
   const cases = lists.chain((live) =>
     fc.tuple(
       fc.constant(
-        live.map((isLive, index): SlotOptions => {
+        live.map((isLive, index): ExampleSlot => {
           return { name: `up-${index}`, writeRelabel: NO_RULES, ...(isLive ? {} : { removed: true }) };
         }),
       ),
@@ -318,13 +325,14 @@ describe("replicas, with upstreams that are tombstones", () => {
   function namesOf(
     labels: Labels,
     method: PlacementMethod,
-    upstreams: readonly SlotOptions[],
+    upstreams: readonly ExampleSlot[],
     replicas: number,
   ): string[] {
     const key = { kind: method.algorithm === "balanced" ? "task" : "all" } as const;
     const rule: PlacementOptions = { ...method, key, missingKey: "one_place", replicas };
     const tasks = { ...EXAMPLE_TASKS, count: TASKS };
-    return decide(labels, { tasks, placement: rule, upstreams }).slots.map((slot) => {
+    const [place] = decide(labels, { tasks, placement: rule, upstreams }).places;
+    return (place?.slots ?? []).map((slot) => {
       const upstream = upstreams[slot];
       if (upstream === undefined || upstream.removed === true) throw new Error(`slot ${slot} is not live`);
       return upstream.name;

@@ -2,8 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PlacementMethod } from "../../src/hash/placement.ts";
 import type { NamedSlot } from "../../src/hash/slots.ts";
-import type { PlacementKey, RouteOptions, TaskOptions } from "../../src/route/options.ts";
-import { compareSlots, goesByNumber, movedShare, type SlotChanges } from "../../src/route/renumbering.ts";
+import type { PlacementKey, TaskOptions } from "../../src/route/options.ts";
+import {
+  compareSlots,
+  goesByNumber,
+  movedShare,
+  type RoutePlacement,
+  type SlotChanges,
+} from "../../src/route/renumbering.ts";
 
 /** Slots by their names; "-b" is the tombstone of b, "c*2" is c with weight 2. */
 function slots(names: string): NamedSlot[] {
@@ -166,17 +172,13 @@ function route(
   method: PlacementMethod,
   key: PlacementKey = { kind: "all" },
   tasks: TaskOptions | null = null,
-): RouteOptions {
-  const rules = { dialect: "prometheus", rules: [] } as const;
+): RoutePlacement {
   return {
     name: "r",
-    tenant: { header: "x-scope-orgid", label: null, pass: false },
-    relabel: rules,
-    final: false,
     keyFormat: "pairs",
     tasks,
     placement: { ...method, key, missingKey: "one_place", replicas: 1 },
-    upstreams: slots(names).map((slot) => ({ ...slot, writeRelabel: rules })),
+    upstreams: slots(names),
   };
 }
 
@@ -227,7 +229,7 @@ describe("the share of keys that move", () => {
 });
 
 describe("the share of copies that move, with replicas", () => {
-  const replicated = (names: string, replicas: number, method = JUMP): RouteOptions => {
+  const replicated = (names: string, replicas: number, method = JUMP): RoutePlacement => {
     const single = route(names, method);
     return { ...single, placement: { ...single.placement, replicas } };
   };

@@ -28,7 +28,7 @@ export interface RoutedParcel {
 
 export interface RoutedConsignment {
   readonly route: number;
-  readonly slot: number;
+  readonly upstream: number;
   readonly replica: number;
   readonly parcels: readonly RoutedParcel[];
 }
@@ -78,9 +78,9 @@ export function routePlain(router: Router, plain: Uint8Array, tenants = NO_TENAN
 
 /** What was routed, with parcels that can be decoded by themselves. */
 export function withBodies(routed: RoutedRequest): Routed {
-  const consignments = routed.consignments.map(({ route, slot, replica, parcels }) => ({
+  const consignments = routed.consignments.map(({ route, upstream, replica, parcels }) => ({
     route,
-    slot,
+    upstream,
     replica,
     parcels: parcels.map(({ plainBytes, series, items, elements }) => ({
       body: joinParcels([{ elements, plainBytes }]),

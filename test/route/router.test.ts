@@ -76,7 +76,7 @@ function comparable({ refused, consignments, tallies, ...rest }: Routed): string
   const sorted = {
     ...rest,
     refused: [...refused],
-    consignments: consignments.toSorted((a, b) => a.route - b.route || a.slot - b.slot),
+    consignments: consignments.toSorted((a, b) => a.route - b.route || a.upstream - b.upstream),
     tallies: tallies.map((each) => JSON.stringify(each)).sort(),
   };
   return JSON.stringify(sorted, (_key, value: unknown) =>
@@ -84,17 +84,17 @@ function comparable({ refused, consignments, tallies, ...rest }: Routed): string
   );
 }
 
-/** Slot by slot, what each upstream of a route has to get, in order. */
+/** Upstream by upstream, what each upstream of a route has to get, in order. */
 function expectedBySlot(
   received: readonly ReferenceSeries[],
   route: RouteOptions,
 ): Map<number, ReferenceSeries[]> {
-  const bySlot = new Map<number, ReferenceSeries[]>();
+  const byUpstream = new Map<number, ReferenceSeries[]>();
   for (const each of received) {
-    const { slot, series: forwarded } = labelled(each, route);
-    bySlot.set(slot, [...(bySlot.get(slot) ?? []), forwarded]);
+    const { upstream, series: forwarded } = labelled(each, route);
+    byUpstream.set(upstream, [...(byUpstream.get(upstream) ?? []), forwarded]);
   }
-  return bySlot;
+  return byUpstream;
 }
 
 function itemsOf({ samples, histograms, exemplars }: ReferenceSeries): number {
@@ -112,15 +112,18 @@ function expectRightParcels(plain: Uint8Array, routes: readonly RouteOptions[], 
   routes.forEach((route, index) => {
     const consignments = result.consignments.filter((consignment) => consignment.route === index);
     const forwarded = new Map(
-      consignments.map(({ slot, parcels }) => [slot, parcels.flatMap(({ body }) => decodeBody(body).series)]),
+      consignments.map(({ upstream, parcels }) => [
+        upstream,
+        parcels.flatMap(({ body }) => decodeBody(body).series),
+      ]),
     );
     expect(consignments).toHaveLength(forwarded.size);
     const expected = expectedBySlot(reference.series, route);
     expect(forwarded).toEqual(expected);
-    for (const { slot, parcels } of consignments) {
+    for (const { upstream, parcels } of consignments) {
       // Bit for bit, not only in meaning.
       const bytes = Buffer.concat(parcels.map(({ body }) => uncompressBody(body)));
-      const wanted = encodeReference({ series: expected.get(slot) ?? [], metadata: [] });
+      const wanted = encodeReference({ series: expected.get(upstream) ?? [], metadata: [] });
       expect(bytes.equals(wanted)).toBe(true);
       expectFullParcels(parcels, limits);
     }
@@ -569,7 +572,9 @@ describe("a series with a copy for each of 300 upstreams", () => {
     const router = routerOf([{ route, limits: ROOMY }]);
     for (const time of [1, 2]) {
       const { consignments } = routePlain(router, seriesOf([["a", "1"]]));
-      expect(consignments.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([...names.keys()]);
+      expect(consignments.map(({ upstream }) => upstream).toSorted((a, b) => a - b)).toEqual([
+        ...names.keys(),
+      ]);
       expect(new Set(consignments.map(({ replica }) => replica)).size).toBe(names.length);
       expect(router.decisionTable).toMatchObject({ series: 0, newSeries: time });
     }
