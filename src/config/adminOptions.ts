@@ -3,15 +3,14 @@ import { isIP } from "node:net";
 import type { AdminOptions } from "../admin/options.ts";
 import type { ListenAddress } from "../receive/options.ts";
 import { listenAddress } from "./listenAddress.ts";
-import { fileSecret } from "./secrets.ts";
+import { fileSecret, type SecretFiles } from "./secrets.ts";
 import type { Reader, Section } from "./section.ts";
 
 const DEFAULT: ListenAddress = { host: "127.0.0.1", port: 8081 };
 
-/** @param folder where a relative path of the token's file starts */
-export function readAdmin(top: Section, folder: string): AdminOptions {
+export function readAdmin(top: Section, files: SecretFiles): AdminOptions {
   const { listen } = top.optional("admin_listen", addressOrOff, { listen: DEFAULT });
-  const token = fileSecret(top, "admin_token_file", folder) ?? null;
+  const token = fileSecret(top, "admin_token_file", files) ?? null;
   if (listen !== null && token === null && !top.has("admin_token_file") && !isLoopback(listen)) {
     const message =
       "whoever reaches this address may change the configuration that runs, and sees series: " +

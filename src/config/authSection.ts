@@ -4,20 +4,19 @@ import { isHeaderValue, isToken } from "./httpHeaders.ts";
 import { text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
-import { givenAs, secret } from "./secrets.ts";
+import { givenAs, secret, type SecretFiles } from "./secrets.ts";
 
 const NONE: UpstreamAuth = { kind: "none" };
 
-/** @param folder where relative paths of secrets start */
-export function readAuth(upstream: Section, folder: string): UpstreamAuth {
+export function readAuth(upstream: Section, files: SecretFiles): UpstreamAuth {
   const basic = upstream.optional(
     "basic_auth",
-    sectionOf((section) => readBasic(section, folder)),
+    sectionOf((section) => readBasic(section, files)),
     NONE,
   );
   const authorization = upstream.optional(
     "authorization",
-    sectionOf((section) => readAuthorization(section, folder)),
+    sectionOf((section) => readAuthorization(section, files)),
     NONE,
   );
   if (upstream.has("basic_auth") && upstream.has("authorization")) {
@@ -30,9 +29,9 @@ export function readAuth(upstream: Section, folder: string): UpstreamAuth {
 }
 
 /** A missing password is an empty one: some receivers take a token as the user name alone. */
-function readBasic(basic: Section, folder: string): UpstreamAuth | null {
-  const username = secret(basic, "username", folder);
-  const password = secret(basic, "password", folder) ?? "";
+function readBasic(basic: Section, files: SecretFiles): UpstreamAuth | null {
+  const username = secret(basic, "username", files);
+  const password = secret(basic, "password", files) ?? "";
   const place = basic.placeOf(givenAs(basic, "username"));
   if (!basic.has("username") && !basic.has("username_file")) {
     basic.problems.error(basic.placeOf("username"), "missing; want a user name");
@@ -44,9 +43,9 @@ function readBasic(basic: Section, folder: string): UpstreamAuth | null {
   return username === undefined ? null : { kind: "basic", username, password };
 }
 
-function readAuthorization(authorization: Section, folder: string): UpstreamAuth | null {
+function readAuthorization(authorization: Section, files: SecretFiles): UpstreamAuth | null {
   const type = authorization.optional("type", scheme, "Bearer");
-  const credentials = secret(authorization, "credentials", folder);
+  const credentials = secret(authorization, "credentials", files);
   const place = authorization.placeOf(givenAs(authorization, "credentials"));
   if (!authorization.has("credentials") && !authorization.has("credentials_file")) {
     authorization.problems.error(

@@ -9,6 +9,7 @@ import type { StageChecks } from "./native.ts";
 import type { MapNode } from "./node.ts";
 import { ProblemList } from "./problem.ts";
 import type { Problem } from "./problem.ts";
+import { SecretFiles } from "./secrets.ts";
 import { readTextFile } from "./textFile.ts";
 import { MAX_FILE_BYTES } from "./yamlSyntax.ts";
 
@@ -24,6 +25,8 @@ export interface LoadedConfig {
   readonly config: Config | null;
   /** In the order of the file. */
   readonly problems: readonly Problem[];
+  /** Absolute paths of the files that it names, there or not. */
+  readonly secretFiles: readonly string[];
 }
 
 export interface ConvertedConfig {
@@ -35,8 +38,8 @@ export interface ConvertedConfig {
 
 /** Reads a file. Never throws: a file that cannot be read is a problem as well. */
 export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
-  const { origin, config, problems } = understandFile(file, options);
-  return { origin, config, problems };
+  const { origin, config, problems, secretFiles } = understandFile(file, options);
+  return { origin, config, problems, secretFiles };
 }
 
 /** Reads a file of the old gateway as the native document that stands for it. */
@@ -52,8 +55,8 @@ export function convertConfig(file: string, options: LoadOptions): ConvertedConf
  * @param file name for messages; relative paths of secrets start at its folder
  */
 export function parseConfig(text: string, file: string, options: LoadOptions): LoadedConfig {
-  const { origin, config, problems } = understand(text, file, options);
-  return { origin, config, problems };
+  const { origin, config, problems, secretFiles } = understand(text, file, options);
+  return { origin, config, problems, secretFiles };
 }
 
 interface Understood extends LoadedConfig {
@@ -66,7 +69,7 @@ function understandFile(file: string, options: LoadOptions): Understood {
   if (read.kind === "read") return understand(read.text, file, options);
   const problems = new ProblemList(file);
   problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
-  return { origin: "native", document: null, config: null, problems: problems.inOrder() };
+  return { origin: "native", document: null, config: null, problems: problems.inOrder(), secretFiles: [] };
 }
 
 function understand(text: string, file: string, options: LoadOptions): Understood {
@@ -75,11 +78,12 @@ function understand(text: string, file: string, options: LoadOptions): Understoo
   const origin = top !== null && isLegacy(top) ? "legacy" : "native";
   const document =
     top === null || origin === "native" ? top : convertLegacy(top, options.legacyHash, problems);
-  const folder = dirname(resolve(file));
-  const config = document === null ? null : readNative(document, folder, options, problems);
+  const files = new SecretFiles(dirname(resolve(file)));
+  const config = document === null ? null : readNative(document, files, options, problems);
   return {
     origin,
     document,
+    secretFiles: files.paths,
     config: problems.hasErrors ? null : deepFreeze(config),
     problems: problems.inOrder(),
   };

@@ -11,6 +11,7 @@ import { RouteReader } from "./routeSection.ts";
 import { RuleReader } from "./ruleReader.ts";
 import { listOf, someOf } from "./lists.ts";
 import { flag, integer, ratio } from "./scalars.ts";
+import type { SecretFiles } from "./secrets.ts";
 import { sectionOf } from "./section.ts";
 import type { Section } from "./section.ts";
 import { readSpool } from "./spoolSection.ts";
@@ -31,25 +32,24 @@ export interface StageChecks {
 /**
  * Reads a document.
  *
- * @param folder where relative paths of secrets start
  * @returns of use only when `problems` has no errors
  */
 export function readNative(
   document: MapNode,
-  folder: string,
+  files: SecretFiles,
   checks: StageChecks,
   problems: ProblemList,
 ): Config | null {
-  return sectionOf((top) => readTop(top, folder, checks))(document, problems);
+  return sectionOf((top) => readTop(top, files, checks))(document, problems);
 }
 
-function readTop(top: Section, folder: string, { checkRule, checkPlacement }: StageChecks): Config {
+function readTop(top: Section, files: SecretFiles, { checkRule, checkPlacement }: StageChecks): Config {
   const rules = new RuleReader(checkRule);
-  const routes = new RouteReader(folder, rules, checkPlacement);
+  const routes = new RouteReader(files, rules, checkPlacement);
   const list = someOf(listOf(routes.read, "routes"), "routes");
   return {
     listen: top.optional("listen", listenAddress, { host: "127.0.0.1", port: 8080 }),
-    admin: readAdmin(top, folder),
+    admin: readAdmin(top, files),
     reload: top.section("reload", readReload),
     limits: top.section("limits", readLimits),
     memory: top.section("memory", readMemory),

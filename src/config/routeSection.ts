@@ -13,6 +13,7 @@ import { listOf, setOf, someOf } from "./lists.ts";
 import { warnOfOverwritten } from "./ruleReader.ts";
 import type { RuleReader } from "./ruleReader.ts";
 import { flag, integer, name, oneOf, ownLabel, text } from "./scalars.ts";
+import type { SecretFiles } from "./secrets.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTenant } from "./tenantSection.ts";
@@ -37,10 +38,10 @@ export class RouteReader {
   /** Where the first route that keeps all series says that it is final. */
   #takesAll: Place | null = null;
 
-  constructor(folder: string, rules: RuleReader, checkPlacement: PlacementCheck) {
+  constructor(files: SecretFiles, rules: RuleReader, checkPlacement: PlacementCheck) {
     this.#rules = rules;
     this.#checkPlacement = checkPlacement;
-    this.#upstreams = new UpstreamReader(folder, rules);
+    this.#upstreams = new UpstreamReader(files, rules);
   }
 
   readonly read: Reader<RouteConfig> = (node, problems) =>

@@ -4,18 +4,17 @@ import { createSecureContext } from "node:tls";
 import type { UpstreamTls } from "../deliver/options.ts";
 import { flag, oneOf, text } from "./scalars.ts";
 import type { Section } from "./section.ts";
-import { givenAs, secret } from "./secrets.ts";
+import { givenAs, secret, type SecretFiles } from "./secrets.ts";
 
 const VERSIONS = { TLS10: "TLSv1", TLS11: "TLSv1.1", TLS12: "TLSv1.2", TLS13: "TLSv1.3" } as const;
 /** Node's default, below which no handshake begins unless min_version says so. */
 const DEFAULT_MINIMUM = "TLS12";
 const VERSION = oneOf("TLS10", "TLS11", "TLS12", "TLS13");
 
-/** @param folder where relative paths of certificates start */
-export function readTls(section: Section, folder: string): UpstreamTls {
-  const ca = secret(section, "ca", folder);
-  const cert = secret(section, "cert", folder);
-  const key = secret(section, "key", folder);
+export function readTls(section: Section, files: SecretFiles): UpstreamTls {
+  const ca = secret(section, "ca", files);
+  const cert = secret(section, "cert", files);
+  const key = secret(section, "key", files);
   const serverName = section.optional("server_name", text, undefined);
   const minimum = section.optional("min_version", VERSION, undefined);
   const maximum = section.optional("max_version", VERSION, undefined);

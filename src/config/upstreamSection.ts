@@ -12,6 +12,7 @@ import { shownText } from "./node.ts";
 import type { Place, ProblemList } from "./problem.ts";
 import type { RuleReader } from "./ruleReader.ts";
 import { flag, name, number, text, wrong } from "./scalars.ts";
+import type { SecretFiles } from "./secrets.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTls } from "./tlsSection.ts";
@@ -52,12 +53,12 @@ const WANT_URL = "a url as http://vmagent-0:8429/api/v1/write";
 
 /** Reads the upstreams of one file; it remembers which name has which url, since a name has one in the whole file. */
 export class UpstreamReader {
-  readonly #folder: string;
+  readonly #files: SecretFiles;
   readonly #rules: RuleReader;
   readonly #urls = new Map<string, { readonly href: string; readonly place: Place }>();
 
-  constructor(folder: string, rules: RuleReader) {
-    this.#folder = folder;
+  constructor(files: SecretFiles, rules: RuleReader) {
+    this.#files = files;
     this.#rules = rules;
   }
 
@@ -94,9 +95,9 @@ export class UpstreamReader {
     { tenantHeader }: UpstreamContext,
   ): UpstreamOptions | null {
     const url = upstream.required("url", upstreamUrl, `${WANT_URL}, or removed: true for one that is gone`);
-    const auth = readAuth(upstream, this.#folder);
+    const auth = readAuth(upstream, this.#files);
     const headers = upstream.optional("headers", httpHeaders(tenantHeader), {});
-    const tls = upstream.section("tls_config", (section) => readTls(section, this.#folder));
+    const tls = upstream.section("tls_config", (section) => readTls(section, this.#files));
     if (upstreamName === null || url === null) return null;
     this.#checkOneUrl(upstreamName, url, upstream);
     if (upstream.has("tls_config") && url.protocol === "http:") {
