@@ -10,6 +10,9 @@ import { type EngineProgram, instantiate } from "./program.ts";
 /** Series, and metadata entries, that a step can take. */
 export const MAX_STEP_SERIES = 2048;
 
+/** See Engine.samplePlace(). */
+export const SAMPLE_PLACES = 2 ** 53;
+
 /** Bytes of the hash's key. */
 export const HASH_KEY_BYTES = 32;
 
@@ -83,6 +86,21 @@ export interface Row extends Counts {
   readonly labelsEnd: number;
 }
 
+/** A series as the table knows it: its hash, under the key of this engine, in signed words. */
+export interface SeriesKey {
+  readonly word0: number;
+  readonly word1: number;
+  readonly word2: number;
+  readonly word3: number;
+}
+
+/** Series of different salts are sampled independently of each other. */
+export interface Salt {
+  /** Unsigned halves of 64 bits. */
+  readonly low: number;
+  readonly high: number;
+}
+
 /** What one parcel gets in a step; by itself it is what a parcel is. */
 export interface Piece {
   readonly destination: number;
@@ -132,6 +150,7 @@ const ROW = {
   histograms: 5,
   exemplars: 6,
   kind: 7,
+  hash: 8,
 } as const;
 const KIND_WHOLE = 1;
 const PIECE = {
@@ -363,6 +382,30 @@ export class Engine {
     this.#refresh();
     const at = this.#report(REPORT.outputAt) + ELEMENTS_HEADROOM;
     return this.#copyElements(at, this.#report(REPORT.outputEnd));
+  }
+
+  /**
+   * Where a row's label bytes fall among the places 0 to SAMPLE_PLACES - 1: evenly, the same in every process, and independent
+   * of where the row goes. SAMPLE_PLACES for a row that scan() calls whole: the table never keeps its decision.
+   */
+  samplePlace(row: number, { low, high }: Salt): number {
+    return this.#program.samplePlace(row, low, high);
+  }
+
+  /** What knows() asks for a row that is not whole. */
+  seriesKey(row: number): SeriesKey {
+    const at = this.#rowsAt + row * ROW.stride + ROW.hash;
+    return {
+      word0: this.#number(at) | 0,
+      word1: this.#number(at + 1) | 0,
+      word2: this.#number(at + 2) | 0,
+      word3: this.#number(at + 3) | 0,
+    };
+  }
+
+  /** Whether the table has the decision of a series in a context, in one of its generations. Neither moves it nor keeps it. */
+  knows({ word0, word1, word2, word3 }: SeriesKey, context: number): boolean {
+    return this.#program.knows(word0, word1, word2, word3, context) !== 0;
   }
 
   get table(): TableState {

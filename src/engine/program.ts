@@ -22,6 +22,8 @@ export interface EngineProgram {
   setOpenParcel(destination: number, items: number, plainBytes: number): void;
   emit(): void;
   reportTable(): void;
+  knows(word0: number, word1: number, word2: number, word3: number, context: number): number;
+  samplePlace(row: number, saltLow: number, saltHigh: number): number;
   compress(plainBytes: number): void;
 }
 

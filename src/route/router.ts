@@ -4,7 +4,7 @@
  * A series' decision is made here, once, from its labels, and replayed by the engine whenever its label bytes come again.
  * The whole request is scanned before anything is answered, so a request that is broken at its end forwards nothing.
  */
-import { Engine, HASH_KEY_BYTES, MAX_STEP_SERIES, type Step } from "../engine/engine.ts";
+import { Engine, HASH_KEY_BYTES, MAX_STEP_SERIES, type Row, type Step } from "../engine/engine.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import { WireError } from "../wire/errors.ts";
 import { scanInSteps } from "../wire/scan.ts";
@@ -14,6 +14,7 @@ import { Destinations, type RouterRoute } from "./destinations.ts";
 import type { RefusalReason } from "./door.ts";
 import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
 import { MemoryScan } from "./memoryScan.ts";
+import { LiveSample, type SampleState } from "./liveSample.ts";
 import { RequestDecider } from "./requestDecider.ts";
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
 import type { RequestTenants } from "./tenants.ts";
@@ -67,8 +68,11 @@ export class Router {
   readonly #decider: Decider;
   readonly #limits: RouterLimits;
   readonly #tools: RouterTools;
+  /** By route. */
+  readonly #tenantHeaders: readonly string[];
   #engine: Engine;
   #scan: MemoryScan;
+  #sample: LiveSample;
   /** How many series the next step takes at most. */
   #stepSeries = FIRST_STEP_SERIES;
   #knownSeries = 0;
@@ -86,8 +90,10 @@ export class Router {
     this.#decider = new Decider(globalRules, options, limits.labels);
     this.#limits = limits;
     this.#tools = tools;
+    this.#tenantHeaders = options.map(({ tenant }) => tenant.header);
     this.#engine = this.#buildEngine();
     this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
+    this.#sample = this.#buildSample();
   }
 
   #buildEngine(): Engine {
@@ -98,6 +104,17 @@ export class Router {
       tableBytes: this.#limits.table.maxBytes,
       hashKey: this.#tools.hashKey,
     });
+  }
+
+  /** Of the series in the engine's table. */
+  #buildSample(): LiveSample {
+    const engine = this.#engine;
+    return new LiveSample(this.#tenantHeaders, (key, context) => engine.knows(key, context));
+  }
+
+  /** A sample of the series that come in, as they are known now. It takes some milliseconds. */
+  get sample(): SampleState {
+    return this.#sample.state;
   }
 
   get decisionTable(): DecisionTableState {
@@ -123,6 +140,7 @@ export class Router {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
       // It trapped for want of memory, which may be half written now. A new engine begins with an empty table.
       this.#engine = this.#buildEngine();
+      this.#sample = this.#buildSample();
       const message = "the request and what would be sent of it are more than the engine's memory holds";
       throw Object.assign(new WireError("WIRE_TOO_LARGE", 0, message), { cause: error });
     }
@@ -267,11 +285,21 @@ export class Router {
       const decision = mayEnd ? decider.decide(place, series) : decider.decideNow(place, series);
       if (decision === null) return { rows: row, newRows, refused };
       if (decision.kind === "refused") refused.push({ row, reason: decision.reason });
-      engine.decide(row, context, this.#destinations.effects(decision), decider.keeps(decision));
+      const keep = decider.keeps(decision);
+      engine.decide(row, context, this.#destinations.effects(decision), keep);
+      if (keep) this.#offerToSample(row, found, decider.tenants);
       newRows.push(row);
       if (mayEnd && this.#tools.isDue()) return { rows: row + 1, newRows, refused };
     }
     return { rows, newRows, refused };
+  }
+
+  #offerToSample(row: number, { start, labelsEnd }: Row, tenants: RequestTenants): void {
+    const engine = this.#engine;
+    const place = engine.samplePlace(row, this.#sample.saltOf(tenants));
+    if (!this.#sample.wants(place, labelsEnd - start)) return;
+    const labels = engine.bytes.slice(start, labelsEnd);
+    this.#sample.offer(place, { key: engine.seriesKey(row), tenants, labels });
   }
 
   #addMetadata(parts: RequestParts, entry: number): void {

@@ -1,7 +1,14 @@
 /** The decision table, through the engine's face: what is found again, what is not, and what falls out. */
 import { describe, expect, it } from "vitest";
-import { type Effect, Engine, type EngineOptions, MAX_STEP_SERIES } from "../../src/engine/engine.ts";
+import {
+  type Effect,
+  Engine,
+  type EngineOptions,
+  MAX_STEP_SERIES,
+  SAMPLE_PLACES,
+} from "../../src/engine/engine.ts";
 import { label, sample, series } from "../wire/handmade.ts";
+import { highwayHash128 } from "./highwayReference.ts";
 
 const OPTIONS: EngineOptions = {
   destinations: [{ maxItems: 10_000, maxPlainBytes: 1 << 20 }],
@@ -149,6 +156,50 @@ describe("a table with more series than it is for", () => {
     expect(engine.table.bytes).toBeLessThan(tableBytes);
     expect(engine.table.series).toBeGreaterThan(100);
     expect(engine.table.turns).toBeGreaterThan(1);
+  });
+});
+
+describe("whether the table knows a series", () => {
+  it("is told for each context, in both generations, and no longer when both have turned without it", () => {
+    const engine = new Engine(OPTIONS);
+    decideAll(engine, numbered(0, 1), COUNT, 7);
+    const key = engine.seriesKey(0);
+    decideAll(engine, numbered(1, 2), COUNT, 7);
+    const other = engine.seriesKey(0);
+    expect([engine.knows(key, 7), engine.knows(other, 7), engine.knows(key, 8)]).toEqual([true, true, false]);
+    for (let from = 1000; engine.table.turns < 1; from += 50) decideAll(engine, numbered(from, from + 50));
+    expect(engine.knows(key, 7)).toBe(true);
+    // To ask does not keep it.
+    for (let from = 5000; engine.table.turns < 2; from += 50) {
+      decideAll(engine, numbered(from, from + 50));
+      decideAll(engine, numbered(1, 2), COUNT, 7);
+    }
+    expect([engine.knows(key, 7), engine.knows(other, 7)]).toEqual([false, true]);
+  });
+});
+
+describe("the place of a series in samples", () => {
+  const NO_SALT = { low: 0, high: 0 };
+
+  it("is the upper 53 bits of half a hash of its label bytes, whatever the engine's own key is", () => {
+    const engines = [1, 2].map((fill) => new Engine({ ...OPTIONS, hashKey: new Uint8Array(32).fill(fill) }));
+    const labels = label("a", "1");
+    const key = Buffer.alloc(32);
+    for (const salt of [NO_SALT, { low: 0xfedcba98, high: 0x89abcdef }]) {
+      key.writeUInt32LE(salt.low, 0);
+      key.writeUInt32LE(salt.high, 4);
+      const expected = Number(BigInt.asUintN(64, highwayHash128(labels, key)) >> 11n);
+      for (const engine of engines) {
+        undecided(engine, [series(labels, sample(1))]);
+        expect(engine.samplePlace(0, salt)).toBe(expected);
+      }
+    }
+  });
+
+  it("is beyond all places for one whose decision is never kept", () => {
+    const engine = new Engine(OPTIONS);
+    undecided(engine, [series(label("a", "1"), sample(1), label("b", "2"))]);
+    expect(engine.samplePlace(0, NO_SALT)).toBe(SAMPLE_PLACES);
   });
 });
 

@@ -38,7 +38,7 @@ import {
 } from "./table";
 
 export { setLimits, setOpenParcel, talliesAt } from "./emit";
-export { reportTable } from "./table";
+export { knows, reportTable, samplePlace } from "./table";
 
 let scratch: usize = 0;
 let plain: usize = 0;

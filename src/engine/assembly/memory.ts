@@ -5,6 +5,8 @@
  *                      REPORT      what a call found, in numbers that TypeScript reads
  *                      HASH_KEY    the 32 secret bytes of this process
  *                      PACKED_HASH what the packed request hashes to
+ *                      OPEN_KEY    the key, no secret, of the hash that samples series
+ *                      PROBE       the hash of a series that is asked for
  *                      ENCODER     the snappy encoder's table
  *                      ROWS        one row per series of the step
  *                      METADATA    where the step's metadata entries are
@@ -74,6 +76,9 @@ export const REPORT: usize = memory.data(REPORT_NUMBERS * 4, 8);
 export const HASH_KEY: usize = memory.data(32, 16);
 /** Of the packed request. */
 export const PACKED_HASH: usize = memory.data(16, 16);
+/** Zeros, but for the salt of a tenant. */
+export const OPEN_KEY: usize = memory.data(32, 16);
+export const PROBE: usize = memory.data(16, 16);
 export const ENCODER: usize = memory.data(16 * 1024, 16);
 export const ROWS: usize = memory.data(<i32>MAX_ROWS * <i32>ROW_BYTES, 16);
 export const METADATA: usize = memory.data(<i32>MAX_ROWS * <i32>ENTRY_BYTES, 16);

@@ -22,6 +22,8 @@ import {
   copyBlocks,
   HASH_KEY,
   KIND_ORDINARY,
+  OPEN_KEY,
+  PROBE,
   regionAfter,
   report,
   REPORT_TABLE_BYTES,
@@ -51,6 +53,9 @@ const ENTRY_BYTES: usize = 8;
 const ENTRY_RECORD: usize = 4;
 /** Larger records would leave room for few others; their series are decided anew each time. */
 const MAX_KEPT_BYTES: usize = 8 * 1024;
+/** As many as a number of TypeScript can tell apart. */
+const SAMPLE_PLACES: f64 = 9007199254740992;
+const UNUSED_HASH_BITS: u64 = 11;
 /** Rows that are hashed before the first of them is looked up: the memory's answers are then waited for together. */
 const BLOCK: u32 = 32;
 
@@ -181,6 +186,31 @@ function find(index: usize, hash: usize, context: u32): usize {
     record = load<u32>(index + at * ENTRY_BYTES, ENTRY_RECORD);
   }
   return record;
+}
+
+/** Whether the table has a decision for a series of this hash, in words, and context. Changes nothing. */
+export function knows(word0: u32, word1: u32, word2: u32, word3: u32, context: u32): bool {
+  store<u32>(PROBE, word0);
+  store<u32>(PROBE, word1, 4);
+  store<u32>(PROBE, word2, 8);
+  store<u32>(PROBE, word3, 12);
+  return find(youngIndex, PROBE, context) !== 0 || (oldSeries > 0 && find(oldIndex, PROBE, context) !== 0);
+}
+
+/**
+ * Where a row's label bytes fall among 2^53 places: the same place in every process, whatever their secret keys. A row that
+ * the table cannot keep is beyond all places.
+ *
+ * @param saltLow  and saltHigh: label bytes of different salts fall independently of each other
+ */
+export function samplePlace(row: u32, saltLow: u32, saltHigh: u32): f64 {
+  const at = ROWS + row * ROW_BYTES;
+  if (load<u32>(at, ROW_KIND) !== KIND_ORDINARY) return SAMPLE_PLACES;
+  const start = load<u32>(at, ROW_START);
+  store<u32>(OPEN_KEY, saltLow);
+  store<u32>(OPEN_KEY, saltHigh, 4);
+  hash128(start, load<u32>(at, ROW_LABELS_END) - start, OPEN_KEY, PROBE);
+  return <f64>(load<u64>(PROBE) >> UNUSED_HASH_BITS);
 }
 
 /** Copies a record of the old generation to the young one, so that it survives the next turn. */
