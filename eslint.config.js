@@ -22,6 +22,7 @@ const IMPORTS = {
     types: ["hash", "relabel", "route", "deliver", "receive", "admin"],
     why: "config produces the stages' options",
   },
+  reload: { may: ["config"], why: "reads a configuration anew and hands it on" },
   admin: { may: [], types: ["receive"], why: "admin meets the other stages by small interfaces" },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
