@@ -12,7 +12,7 @@ import { classify, describeToOthers } from "./classify.ts";
 import type { AttemptEnd, Retry } from "./classify.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
 import type { Exchange } from "./exchange.ts";
-import type { DeliveryOptions } from "./options.ts";
+import type { BreakerOptions, DeliveryInForce } from "./options.ts";
 import { undelivered } from "./outcome.ts";
 import type { Undelivered } from "./outcome.ts";
 import type { Pause } from "./pauses.ts";
@@ -27,6 +27,8 @@ export interface AttemptEvents {
   breakerChanged(state: BreakerState): void;
   /** The upstream asked to be left alone: by this tenant, or by all if that is null. */
   throttled(tenant: string | null, pause: Pause): void;
+  /** Nothing is under way any more. */
+  idle(): void;
 }
 
 interface Tools {
@@ -38,8 +40,10 @@ interface Tools {
 const MIN_RETRY_AFTER_MS = 1_000;
 
 export class Attempts {
-  readonly #client: UpstreamClient;
-  readonly #delivery: DeliveryOptions;
+  #client: UpstreamClient;
+  /** Those of before, over whose connections something may be under way still. */
+  readonly #retired = new Set<UpstreamClient>();
+  readonly #delivery: Readonly<DeliveryInForce>;
   readonly #tools: Tools;
   readonly #log: DeliveryLog;
   readonly #events: AttemptEvents;
@@ -56,7 +60,7 @@ export class Attempts {
 
   constructor(
     client: UpstreamClient,
-    delivery: DeliveryOptions,
+    delivery: Readonly<DeliveryInForce>,
     tools: Tools,
     log: DeliveryLog,
     events: AttemptEvents,
@@ -66,10 +70,30 @@ export class Attempts {
     this.#tools = tools;
     this.#log = log;
     this.#events = events;
-    this.#breaker = new Breaker(delivery.breaker, tools.now, (state) => {
-      log.breakerChanged(state, delivery.breaker, this.#lastFailure.cause);
+    const breakerOptions = (): BreakerOptions => delivery.options.breaker;
+    this.#breaker = new Breaker(breakerOptions, tools.now, (state) => {
+      log.breakerChanged(state, breakerOptions(), this.#lastFailure.cause);
       events.breakerChanged(state);
     });
+  }
+
+  /** How requests go out now. */
+  get client(): UpstreamClient {
+    return this.#client;
+  }
+
+  /** Has what begins from now on go out by another client. What is under way ends as it would have. */
+  use(client: UpstreamClient): void {
+    if (client === this.#client) return;
+    const before = this.#client;
+    this.#client = client;
+    this.#retired.add(before);
+    void before.retire().then(() => this.#retired.delete(before));
+  }
+
+  /** Whether nothing is under way, metadata included. */
+  get isIdle(): boolean {
+    return this.#exchanges.size === 0;
   }
 
   /** Whether the gateway is about to go, so that nothing begins any more. */
@@ -155,14 +179,16 @@ export class Attempts {
     }
     this.#isFinished = true;
     clearTimeout(this.#giveUpTimer);
-    await this.#client.close();
+    await Promise.all([this.#client, ...this.#retired].map((client) => client.close()));
   }
 
   #exchange(body: Uint8Array, tenant: string | null, onEnd: (end: AttemptEnd) => void): void {
     const exchange = this.#client.post(body, tenant, (reply) => {
       this.#exchanges.delete(exchange);
-      onEnd(classify(reply, this.#delivery, this.#tools.now()));
-      if (this.#exchanges.size === 0) this.#onIdle?.();
+      onEnd(classify(reply, this.#delivery.options, this.#tools.now()));
+      if (this.#exchanges.size > 0) return;
+      this.#onIdle?.();
+      this.#events.idle();
     });
     this.#exchanges.add(exchange);
   }
@@ -184,7 +210,7 @@ export class Attempts {
 
   #judgeFailure(tenant: string | null, failure: Retry): boolean {
     const isAnswer = failure.status !== null;
-    const concerned = isAnswer && this.#delivery.tenantHeader !== null ? tenant : null;
+    const concerned = isAnswer && this.#delivery.options.tenantHeader !== null ? tenant : null;
     if (failure.retryAfterMs !== null) {
       const until = this.#tools.now() + failure.retryAfterMs;
       this.#events.throttled(concerned, { until, cause: describeToOthers(failure) });

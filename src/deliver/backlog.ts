@@ -6,6 +6,9 @@
  * parcels stay in memory again, behind the few that have still to be read: a lane that is never without something to do
  * would not find its stream empty at any moment.
  *
+ * A lane whose upstream's data is spooled no longer, since a reload has changed that, is never behind: it returns until its
+ * stream is empty.
+ *
  * A parcel that is on disk and in memory as well has a ticket. It is released, which deletes it, when the upstream has it.
  */
 import { answerAll, Delivery, LaneParcel, settleEach } from "./delivery.ts";
@@ -15,6 +18,7 @@ import { describeFailure } from "./exchange.ts";
 import type { BatchLimits } from "./laneQueue.ts";
 import { bytesOf } from "./memory.ts";
 import type { UpstreamMemory } from "./memory.ts";
+import type { DeliveryInForce } from "./options.ts";
 import { undelivered } from "./outcome.ts";
 import type { Settlement } from "./outcome.ts";
 import type { AppendEnd } from "./spool/append.ts";
@@ -49,7 +53,7 @@ export interface BacklogTools {
 
 export class Backlog {
   readonly #stream: SpoolStream;
-  readonly #spoolAfterMs: number;
+  readonly #delivery: Readonly<DeliveryInForce>;
   readonly #limits: BatchLimits;
   readonly #tools: BacklogTools;
   readonly #appends = new Deque<readonly LaneParcel[]>();
@@ -62,10 +66,15 @@ export class Backlog {
   /** When parcels came last, or an attempt ended. */
   #usedAt: number;
 
-  /** @param stream what it holds is what a process before has left */
-  constructor(stream: SpoolStream, spoolAfterMs: number, limits: BatchLimits, tools: BacklogTools) {
+  /** @param stream what it holds is what another has left: a process before, or a sender that has closed */
+  constructor(
+    stream: SpoolStream,
+    delivery: Readonly<DeliveryInForce>,
+    limits: BatchLimits,
+    tools: BacklogTools,
+  ) {
     this.#stream = stream;
-    this.#spoolAfterMs = spoolAfterMs;
+    this.#delivery = delivery;
     this.#limits = limits;
     this.#tools = tools;
     this.#course = stream.isEmpty ? "direct" : "behind";
@@ -125,6 +134,11 @@ export class Backlog {
     if (waiting.length > 0) this.#append(waiting, false);
   }
 
+  /** Takes nothing more: what is on disk, or on its way there, is all that it will have. */
+  stopTaking(): void {
+    if (this.#course === "behind") this.#course = "returning";
+  }
+
   /** Takes parcels while it is behind. */
   add(parcels: readonly LaneParcel[]): void {
     this.#append(parcels, false);
@@ -160,7 +174,7 @@ export class Backlog {
 
   /** Takes note of how an attempt went. */
   attempted(isAnswered: boolean, durationMs: number): void {
-    const isQuick = isAnswered && durationMs * QUICK_PART <= this.#spoolAfterMs;
+    const isQuick = isAnswered && durationMs * QUICK_PART <= this.#delivery.options.spoolAfterMs;
     this.#quickInARow = isQuick ? this.#quickInARow + 1 : 0;
     this.#usedAt = this.#tools.now();
   }
@@ -172,7 +186,7 @@ export class Backlog {
    */
   look(now: number): number | null {
     const isWell = this.#quickInARow >= QUICK_ATTEMPTS;
-    const idleAt = this.#usedAt + IDLE_TIMES * this.#spoolAfterMs;
+    const idleAt = this.#usedAt + IDLE_TIMES * this.#delivery.options.spoolAfterMs;
     if (this.#course === "behind" && !this.#stream.hasUnread && (isWell || now >= idleAt)) {
       this.#course = "returning";
     }

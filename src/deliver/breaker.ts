@@ -11,28 +11,39 @@ import { EventEmitter } from "node:events";
 import CircuitBreaker from "opossum";
 import type { BreakerOptions } from "./options.ts";
 
+/** What opossum reads each time it opens. */
+interface CircuitTimes {
+  resetTimeout: number;
+}
+
 export type BreakerState = "closed" | "open" | "half_open";
 
 export class Breaker {
-  readonly #options: BreakerOptions;
+  readonly #options: () => BreakerOptions;
+  readonly #times: CircuitTimes;
   readonly #now: () => number;
   readonly #circuit: CircuitBreaker<[], void>;
   #period = 0;
   /** Attempts begun in this period. */
   #begun = 0;
   #failuresInARow = 0;
-  #openedAt = 0;
+  #openUntil = 0;
 
-  /** @param onChange told of every change of state, after it; does not throw */
-  constructor(options: BreakerOptions, now: () => number, onChange: (state: BreakerState) => void) {
+  /**
+   * @param options  those in force; while it is open, the time goes on that was in force when it opened
+   * @param onChange told of every change of state, after it; does not throw
+   */
+  constructor(options: () => BreakerOptions, now: () => number, onChange: (state: BreakerState) => void) {
     this.#options = options;
     this.#now = now;
-    this.#circuit = new CircuitBreaker(() => Promise.resolve(), {
-      resetTimeout: options.resetAfterMs,
+    const settings = {
+      resetTimeout: options().resetAfterMs,
       enableSnapshots: false,
       // Its statistics have nothing to count: without rotation they need no timer.
       rotateBucketController: new EventEmitter(),
-    });
+    };
+    this.#times = settings;
+    this.#circuit = new CircuitBreaker(() => Promise.resolve(), settings);
     const change = (state: BreakerState): void => {
       this.#period += 1;
       this.#begun = 0;
@@ -40,7 +51,7 @@ export class Breaker {
       onChange(state);
     };
     this.#circuit.on("open", () => {
-      this.#openedAt = this.#now();
+      this.#openUntil = this.#now() + this.#times.resetTimeout;
       change("open");
     });
     this.#circuit.on("halfOpen", () => {
@@ -58,7 +69,7 @@ export class Breaker {
 
   /** Milliseconds until the next attempt is let through; 0 unless open. */
   get untilHalfOpenMs(): number {
-    return this.state === "open" ? Math.max(0, this.#openedAt + this.#options.resetAfterMs - this.#now()) : 0;
+    return this.state === "open" ? Math.max(0, this.#openUntil - this.#now()) : 0;
   }
 
   /** Whether an attempt may begin: not while open, and while half-open only the first. */
@@ -90,8 +101,11 @@ export class Breaker {
       return;
     }
     this.#failuresInARow += 1;
-    const limit = this.#circuit.halfOpen ? 1 : this.#options.consecutiveFailures;
-    if (this.#failuresInARow >= limit) this.#circuit.open();
+    const { consecutiveFailures, resetAfterMs } = this.#options();
+    const limit = this.#circuit.halfOpen ? 1 : consecutiveFailures;
+    if (this.#failuresInARow < limit) return;
+    this.#times.resetTimeout = resetAfterMs;
+    this.#circuit.open();
   }
 
   /** Ends all timers; nothing is admitted and nothing changes from now on. */

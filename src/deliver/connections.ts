@@ -58,6 +58,12 @@ export class Connections {
     return isClosed && socket !== undefined && socket.bytesRead > 0;
   }
 
+  /** Closes each once nothing is under way over it, if they are not closed yet. Nothing may be dispatched any more. */
+  async close(): Promise<void> {
+    const open = [this.#kept, this.#fresh].filter(({ destroyed }) => !destroyed);
+    await Promise.all(open.map((pool) => pool.close()));
+  }
+
   /** Closes all. */
   async destroy(): Promise<void> {
     await Promise.all([this.#kept.destroy(), this.#fresh.destroy()]);

@@ -16,6 +16,8 @@
  * A lane is in trouble when its oldest parcel is older than `spool_after`, or nothing can be sent because the breaker is
  * open, the upstream asked for a long pause, or the gateway stops. What happens then is the route's `on_outage`: the lane
  * goes behind, with all it has, to the spool (see backlog.ts); or it refuses or drops what comes, at once.
+ *
+ * Options may change at any time: what is under way, waits, or is on disk goes on by the new ones.
  */
 import { Alarm } from "./alarm.ts";
 import { backoffMs } from "./backoff.ts";
@@ -28,10 +30,11 @@ import { answerAll, Delivery, isGivenBack, LaneParcel, settleEach } from "./deli
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
 import { isOlderThanRecords, LaneQueue } from "./laneQueue.ts";
+import type { BatchLimits } from "./laneQueue.ts";
 import type { LaneTurns } from "./laneTurns.ts";
 import { bytesOf } from "./memory.ts";
 import type { UpstreamMemory } from "./memory.ts";
-import type { DeliveryOptions } from "./options.ts";
+import type { DeliveryInForce, DeliveryOptions } from "./options.ts";
 import { undelivered } from "./outcome.ts";
 import type { ParcelOutcome, SettledFrom, Settlement, Undelivered } from "./outcome.ts";
 import { laterOf } from "./pauses.ts";
@@ -59,8 +62,12 @@ export interface LaneTools {
   readonly memory: UpstreamMemory;
   /** Told of parcels that have moved in the ledger. Does not throw. */
   readonly settled: Settled;
-  /** Told of a lane that holds nothing now, waiting, in flight or on disk; possibly more than once. Does not throw. */
-  readonly emptied: (lane: Lane) => void;
+  /**
+   * Told of a lane that holds nothing now, waiting, in flight or on disk; possibly more than once. Does not throw.
+   *
+   * @param isDone whether it can be forgotten: it knows nothing of the upstream that the next parcels would need
+   */
+  readonly emptied: (lane: Lane, isDone: boolean) => void;
 }
 
 /** The batch that goes before all that waits. */
@@ -77,12 +84,13 @@ const NO_MEMORY = "as much waits for it already as the gateway's memory allows";
 
 export class Lane {
   readonly id: LaneId;
-  readonly #options: DeliveryOptions;
+  readonly #delivery: Readonly<DeliveryInForce>;
   readonly #attempts: LaneAttempts;
   readonly #tools: LaneTools;
+  readonly #limits: BatchLimits;
   readonly #waiting: LaneQueue;
-  /** null: with `on_outage` other than spool. */
-  readonly #backlog: Backlog | null;
+  /** null: nothing was ever spooled. */
+  #backlog: Backlog | null;
   /** Rings at the latest when the next attempt or the nearest deadline is due, in flight or waiting. */
   readonly #alarm: Alarm;
   #head: Head = NO_HEAD;
@@ -98,49 +106,77 @@ export class Lane {
   #isStopped = false;
 
   /**
-   * @param pause  to keep from the beginning; it may be over
-   * @param stream where parcels wait with `on_outage: spool`; what it holds already is sent first, from resume() on
+   * @param delivery whoever changes it calls reconfigure() then
+   * @param pause    to keep from the beginning; it may be over
+   * @param stream   where parcels wait with `on_outage: spool`; what it holds already is sent first, from resume() on
    */
   constructor(
     id: LaneId,
-    options: DeliveryOptions,
+    delivery: Readonly<DeliveryInForce>,
     attempts: LaneAttempts,
     tools: LaneTools,
     pause: Pause,
     stream: SpoolStream | null,
   ) {
     this.id = id;
-    this.#options = options;
+    this.#delivery = delivery;
     this.#attempts = attempts;
     this.#tools = tools;
     this.#pause = this.#spread(pause);
-    const limits = { maxItems: options.maxSamplesPerSend, maxPlainBytes: MAX_BATCH_PLAIN_BYTES };
-    this.#waiting = new LaneQueue(limits);
-    this.#backlog =
-      stream === null
-        ? null
-        : new Backlog(stream, options.spoolAfterMs, limits, {
-            now: tools.now,
-            settled: tools.settled,
-            memory: tools.memory,
-            retryAfterMs: () => this.#backoff(1),
-            notSpooled: (parcels, cause) => {
-              tools.log.notSpooled(parcels, cause);
-            },
-            moved: () => {
-              this.#onBacklogMoved();
-            },
-            unreadable: (cause) => {
-              tools.log.unreadable(cause);
-              this.#alarm.ringBy(tools.now() + READ_AGAIN_MS);
-            },
-            returned: () => {
-              tools.log.returned();
-            },
-          });
+    this.#limits = limitsOf(delivery);
+    this.#waiting = new LaneQueue(this.#limits);
+    this.#backlog = stream === null ? null : this.#newBacklog(stream);
+    if (!this.#spools) this.#backlog?.stopTaking();
     this.#alarm = new Alarm(tools.now, () => {
       this.#onAlarm();
     });
+  }
+
+  #newBacklog(stream: SpoolStream): Backlog {
+    const { now, settled, memory, log } = this.#tools;
+    return new Backlog(stream, this.#delivery, this.#limits, {
+      now,
+      settled,
+      memory,
+      retryAfterMs: () => this.#backoff(1),
+      notSpooled: (parcels, cause) => {
+        log.notSpooled(parcels, cause);
+      },
+      moved: () => {
+        this.#onBacklogMoved();
+      },
+      unreadable: (cause) => {
+        log.unreadable(cause);
+        this.#alarm.ringBy(now() + READ_AGAIN_MS);
+      },
+      returned: () => {
+        log.returned();
+      },
+    });
+  }
+
+  get #options(): DeliveryOptions {
+    return this.#delivery.options;
+  }
+
+  /** Whether what cannot be sent goes to disk. */
+  get #spools(): boolean {
+    return this.#options.onOutage === "spool" && this.#backlog !== null;
+  }
+
+  /**
+   * Goes on by options that have changed.
+   *
+   * @param stream as for the constructor; not used if it has one
+   */
+  reconfigure(stream: SpoolStream | null): void {
+    if (this.#backlog === null && stream !== null) {
+      this.#backlog = this.#newBacklog(stream);
+      // What is on disk goes first, as it would have from the beginning.
+      if (this.#backlog.course === "behind") this.#backlog.begin([], this.#waiting.takeNewcomers());
+    }
+    if (!this.#spools) this.#backlog?.stopTaking();
+    this.#onAlarm();
   }
 
   /** Takes parcels, at least one. See Sender.deliver(). */
@@ -155,8 +191,8 @@ export class Lane {
     const until = this.#options.onOutage === "drop" ? Math.min(deadline, lateAt) : deadline;
     const delivery = new Delivery(parcels.length, now, until, onOutcomes, onLate);
     const taken = parcels.map((parcel, index) => new LaneParcel(parcel, delivery, index));
-    const trouble = this.#trouble(now, this.#backlog === null ? until : Math.min(until, lateAt));
-    if (this.#backlog !== null) {
+    const trouble = this.#trouble(now, this.#spools ? Math.min(until, lateAt) : until);
+    if (this.#spools) {
       if (trouble !== null) this.#goBehind(trouble.cause);
       this.#alarm.ringBy(Math.min(until, lateAt));
     } else if (trouble !== null) {
@@ -216,7 +252,7 @@ export class Lane {
   giveUpWaiting(outcome: Undelivered): void {
     if (this.#oldest !== null) this.#goBehind(outcome.cause);
     // What could not be written stays in memory, to be tried until its deadline, unless there will be no more attempts.
-    if (this.#backlog === null || this.#attempts.isClosing) this.#giveBack(ALL, () => outcome);
+    if (!this.#spools || this.#attempts.isClosing) this.#giveBack(ALL, () => outcome);
     this.#tellIfEmpty();
   }
 
@@ -284,7 +320,7 @@ export class Lane {
    */
   #goBehind(cause: string): void {
     const backlog = this.#backlog;
-    if (backlog === null || backlog.course === "behind") return;
+    if (backlog === null || !this.#spools || backlog.course === "behind") return;
     const head = this.#headBatch?.parcels.filter(({ ticket }) => ticket === null) ?? [];
     backlog.begin(head, this.#waiting.takeNewcomers());
     this.#tools.log.behind(cause);
@@ -313,12 +349,16 @@ export class Lane {
     this.#tellIfEmpty();
   }
 
+  /** Whether it holds nothing, waiting, in flight or on disk. */
+  get isEmpty(): boolean {
+    return this.#head.kind === "none" && this.#waiting.length === 0 && this.#backlog?.isEmpty !== false;
+  }
+
   #tellIfEmpty(): void {
-    if (this.#head.kind !== "none" || this.#waiting.length > 0) return;
-    if (this.#backlog !== null && !this.#backlog.isEmpty) return;
+    if (!this.isEmpty) return;
     const idleAt = this.#backlog?.look(this.#tools.now()) ?? null;
-    if (idleAt === null) this.#tools.emptied(this);
-    else this.#alarm.ringBy(idleAt);
+    if (idleAt !== null) this.#alarm.ringBy(idleAt);
+    this.#tools.emptied(this, idleAt === null);
   }
 
   /** Of what waits, of what is at the head and not answered yet, and of what is on its way to the disk; Infinity with nothing. */
@@ -328,7 +368,7 @@ export class Lane {
       if (deadline > now) nearest = Math.min(nearest, deadline);
     }
     if (this.#backlog === null) return nearest;
-    const lateAt = this.#backlog.course === "behind" ? Infinity : this.#lateAt;
+    const lateAt = !this.#spools || this.#backlog.course === "behind" ? Infinity : this.#lateAt;
     return Math.min(nearest, lateAt, this.#backlog.nearestDeadline(now));
   }
 
@@ -470,7 +510,7 @@ export class Lane {
     this.#setHead({ kind: "backing_off", batch, backoff });
     const keepsTrying = this.#attempts.obstacle() === null;
     const due = keepsTrying ? backoff.until : ALL;
-    const isKept = this.#backlog !== null || batch.parcels.some(({ deadline }) => deadline > due);
+    const isKept = this.#spools || batch.parcels.some(({ deadline }) => deadline > due);
     this.#tools.log.retry(batch, end, isKept ? waitMs : null);
     this.#giveBackDue(
       due,
@@ -486,7 +526,7 @@ export class Lane {
   #giveBackDue(at: number, ofFailed: () => Undelivered, ofWaiting = ofFailed): void {
     const isAnyDue = this.#waiting.nearestDeadline <= at || this.#isHeadDue(at);
     if (!isAnyDue) return;
-    if (this.#backlog !== null) this.#goBehind(ofWaiting().cause);
+    if (this.#spools) this.#goBehind(ofWaiting().cause);
     this.#giveBack(at, ofFailed, ofWaiting);
   }
 
@@ -565,6 +605,16 @@ export class Lane {
     this.#tools.memory.release(bytesOf(parcels));
     settleEach(this.#tools.settled, end, from, parcels);
   }
+}
+
+/** What a batch may hold now. */
+function limitsOf(delivery: Readonly<DeliveryInForce>): BatchLimits {
+  return {
+    get maxItems() {
+      return delivery.options.maxSamplesPerSend;
+    },
+    maxPlainBytes: MAX_BATCH_PLAIN_BYTES,
+  };
 }
 
 function describeLast(failure: string | null): string {

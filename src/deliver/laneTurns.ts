@@ -15,13 +15,19 @@ type TurnTaker = Pick<Lane, "takeTurn">;
 
 export class LaneTurns {
   readonly #attempts: TurnAttempts;
-  readonly #maxUnderWay: number;
+  #maxUnderWay: number;
   readonly #waiting = new Set<TurnTaker>();
   #underWay = 0;
 
   constructor(attempts: TurnAttempts, maxUnderWay: number) {
     this.#attempts = attempts;
     this.#maxUnderWay = maxUnderWay;
+  }
+
+  /** Changes how many may be under way at a time. Those that are too many go on. */
+  limitTo(maxUnderWay: number): void {
+    this.#maxUnderWay = maxUnderWay;
+    this.handOn();
   }
 
   /** Gives a lane its turn: within this call if it may begin, else when it may. */

@@ -4,16 +4,20 @@
  * Each tenant has its own order, request in flight, backoff and Retry-After, so that one whose requests fail or are
  * throttled delays no other. A lane of a tenant is there while it holds something: tenants that come and go cost nothing.
  * Thousands may have something to send, so they begin their attempts in turn, some at a time.
+ *
+ * How many lanes there are may change. One with a number that is not in use any more goes on until it is empty, and a lane
+ * with that number is the same one if it is in use again before that: the stream on disk is one lane's.
  */
 import type { LaneParcel, LateCallback, OutcomesCallback } from "./delivery.ts";
 import { Lane } from "./lane.ts";
 import type { LaneId, LaneTools } from "./lane.ts";
 import { LaneTurns } from "./laneTurns.ts";
 import type { TurnAttempts } from "./laneTurns.ts";
-import type { DeliveryOptions } from "./options.ts";
+import type { DeliveryInForce, DeliveryOptions } from "./options.ts";
 import type { Undelivered } from "./outcome.ts";
-import { NO_PAUSE, Pauses } from "./pauses.ts";
+import { Pauses } from "./pauses.ts";
 import type { Pause } from "./pauses.ts";
+import type { SpoolStream } from "./spool/spoolStream.ts";
 import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
 import type { Parcel } from "../wire/parcel.ts";
 
@@ -29,46 +33,83 @@ export function maxAttempts({ lanes }: Pick<DeliveryOptions, "lanes">): {
 }
 
 export class Lanes {
-  readonly #options: DeliveryOptions;
+  readonly #delivery: Readonly<DeliveryInForce>;
   readonly #tools: LaneTools;
-  /** null: with `on_outage` other than spool. */
-  readonly #spool: UpstreamSpool | null;
+  /** null: nothing was ever spooled. */
+  #spool: UpstreamSpool | null;
   readonly #pauses: Pauses;
   readonly #turns: LaneTurns;
   readonly #tenantTurns: LaneTurns;
-  readonly #withoutTenant: readonly Lane[];
+  #withoutTenant: readonly Lane[] = [];
   readonly #ofTenants = new Map<string, Lane>();
-  /** With numbers that were in use before: they send what a process with more lanes has left on disk. */
-  readonly #leftOver: Lane[] = [];
+  #numbersEverUsed = 0;
+  /** Without tenant, with numbers that are not in use any more. */
+  readonly #leftOver = new Map<number, Lane>();
   /** Those that have got parcels since the last flush. */
   #unflushed = new Set<Lane>();
 
+  /**
+   * @param delivery  whoever changes it calls reconfigure() then
+   * @param onDrained told when a lane holds nothing any more, possibly more than once; does not throw
+   */
   constructor(
-    options: DeliveryOptions,
+    delivery: Readonly<DeliveryInForce>,
     attempts: TurnAttempts,
     tools: Omit<LaneTools, "emptied">,
     spool: UpstreamSpool | null,
+    onDrained: () => void,
   ) {
-    this.#options = options;
+    this.#delivery = delivery;
     this.#spool = spool;
     this.#tools = {
       ...tools,
-      emptied: (lane) => {
-        this.#drop(lane);
+      emptied: (lane, isDone) => {
+        if (isDone) this.#drop(lane);
+        onDrained();
       },
     };
     this.#pauses = new Pauses(tools.now);
-    const { withoutTenant, ofTenants } = maxAttempts(options);
+    const { withoutTenant, ofTenants } = maxAttempts(delivery.options);
     this.#turns = new LaneTurns(attempts, withoutTenant);
     this.#tenantTurns = new LaneTurns(attempts, ofTenants);
-    this.#withoutTenant = Array.from({ length: options.lanes }, (_, number) =>
-      this.#build({ number, tenant: null }, this.#turns, NO_PAUSE),
-    );
+    this.#useNumbers();
   }
 
   /** How many there are. */
   get size(): number {
-    return this.#withoutTenant.length + this.#ofTenants.size;
+    return this.#all().length;
+  }
+
+  /** Whether none holds anything, waiting, in flight or on disk. */
+  get isEmpty(): boolean {
+    return this.#all().every((lane) => lane.isEmpty);
+  }
+
+  /**
+   * Goes on by options that have changed.
+   *
+   * @param spool see Sender; the same one, if there was one
+   */
+  reconfigure(spool: UpstreamSpool | null): void {
+    const isNew = spool !== this.#spool;
+    this.#spool = spool;
+    const { withoutTenant, ofTenants } = maxAttempts(this.#delivery.options);
+    this.#useNumbers();
+    for (const lane of this.#all()) lane.reconfigure(this.#streamOf(lane.id));
+    this.#turns.limitTo(withoutTenant);
+    this.#tenantTurns.limitTo(ofTenants);
+    if (isNew) this.resume();
+  }
+
+  /** Has a lane without tenant for each number in use. */
+  #useNumbers(): void {
+    const { lanes } = this.#delivery.options;
+    for (const lane of this.#withoutTenant.slice(lanes)) this.#leftOver.set(lane.id.number, lane);
+    this.#withoutTenant = Array.from({ length: lanes }, (_, number) => {
+      const lane = this.#withoutTenant[number] ?? this.#leftOver.get(number);
+      this.#leftOver.delete(number);
+      return lane ?? this.#build({ number, tenant: null });
+    });
   }
 
   /** When the oldest parcel came that is in memory alone; Infinity without any. */
@@ -114,15 +155,7 @@ export class Lanes {
 
   /** Sends what a process before has left on disk. */
   resume(): void {
-    for (const id of this.#spool?.found ?? []) {
-      if (id.number < this.#options.lanes) {
-        this.#laneOf(id).resume();
-        continue;
-      }
-      const lane = this.#build(id, id.tenant === null ? this.#turns : this.#tenantTurns, NO_PAUSE);
-      this.#leftOver.push(lane);
-      lane.resume();
-    }
+    for (const id of this.#spool?.found ?? []) this.#laneOf(id).resume();
   }
 
   /** Nothing can be sent for a while. See Lane.giveUpWaiting(). */
@@ -146,42 +179,60 @@ export class Lanes {
     for (const lane of this.#all()) lane.stop();
   }
 
+  /** Also with a number that is not in use any more: a request can have been routed before that, or be on disk. */
   #laneOf(id: LaneId): Lane {
     const { number, tenant } = id;
-    const lane = tenant === null ? this.#withoutTenant[number] : this.#ofTenants.get(keyOf(number, tenant));
+    const lane = this.#find(id);
     if (lane !== undefined) return lane;
-    if (tenant === null || number >= this.#options.lanes) {
-      throw new RangeError(`bug: lane ${number} of ${this.#options.lanes}`);
-    }
-    const built = this.#build(id, this.#tenantTurns, this.#pauses.of(tenant));
-    this.#ofTenants.set(keyOf(number, tenant), built);
+    const built = this.#build(id);
+    if (tenant === null) this.#leftOver.set(number, built);
+    else this.#ofTenants.set(keyOf(number, tenant), built);
     return built;
   }
 
-  #build(id: LaneId, turns: LaneTurns, pause: Pause): Lane {
-    const stream = this.#spool?.stream(id) ?? null;
-    return new Lane(id, this.#options, turns, this.#tools, pause, stream);
+  #find({ number, tenant }: LaneId): Lane | undefined {
+    if (tenant !== null) return this.#ofTenants.get(keyOf(number, tenant));
+    return this.#withoutTenant[number] ?? this.#leftOver.get(number);
   }
 
+  #build(id: LaneId): Lane {
+    this.#numbersEverUsed = Math.max(this.#numbersEverUsed, id.number + 1);
+    const pause = this.#pauses.of(id.tenant);
+    return new Lane(id, this.#delivery, this.#turnsOf(id), this.#tools, pause, this.#streamOf(id));
+  }
+
+  /** null for a lane that has none: what could be on disk for it has another sender, or none. */
+  #streamOf(id: LaneId): SpoolStream | null {
+    return this.#spool?.stream(id) ?? null;
+  }
+
+  #turnsOf({ tenant }: LaneId): LaneTurns {
+    return tenant === null ? this.#turns : this.#tenantTurns;
+  }
+
+  /** Forgets a lane that is empty, unless its number has to be there. */
   #drop(lane: Lane): void {
     const { number, tenant } = lane.id;
-    if (tenant === null) return;
-    const key = keyOf(number, tenant);
+    if (this.#withoutTenant[number] === lane) return;
     // Another may be in its place already, when this one is told to be empty again.
-    if (this.#ofTenants.get(key) === lane) this.#ofTenants.delete(key);
+    if (this.#find(lane.id) === lane) {
+      if (tenant === null) this.#leftOver.delete(number);
+      else this.#ofTenants.delete(keyOf(number, tenant));
+      this.#spool?.forget(lane.id);
+    }
     this.#unflushed.delete(lane);
-    this.#tenantTurns.withdraw(lane);
-    this.#spool?.forget(lane.id);
+    this.#turnsOf(lane.id).withdraw(lane);
     lane.stop();
   }
 
   /** A copy, since lanes come and go on the way. */
   #all(): readonly Lane[] {
-    return [...this.#withoutTenant, ...this.#leftOver, ...this.#ofTenants.values()];
+    return [...this.#withoutTenant, ...this.#leftOver.values(), ...this.#ofTenants.values()];
   }
 
   #lanesOf(tenant: string): readonly Lane[] {
-    return this.#withoutTenant.flatMap((_, number) => this.#ofTenants.get(keyOf(number, tenant)) ?? []);
+    const numbers = Array.from({ length: this.#numbersEverUsed }, (_, number) => number);
+    return numbers.flatMap((number) => this.#ofTenants.get(keyOf(number, tenant)) ?? []);
   }
 }
 

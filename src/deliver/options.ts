@@ -26,6 +26,11 @@ export interface UpstreamOptions {
   /** Further request headers; none of those that the protocol reserves. */
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: UpstreamTls;
+  /**
+   * From this time on, on the clock of now(), it takes nothing more: the last topology period that has it is over for long.
+   * Without it: never.
+   */
+  readonly retiresAtMs?: number;
 }
 
 export interface DeliveryOptions {
@@ -59,6 +64,11 @@ export interface DeliveryOptions {
   readonly spoolAfterMs: number;
   /** What is older when it is to be sent is dropped; 0: nothing is too old. */
   readonly sampleAgeLimitMs: number;
+}
+
+/** The delivery options in force, in one place for all who go by them: a reload may change them while they work. */
+export interface DeliveryInForce {
+  options: DeliveryOptions;
 }
 
 export interface BreakerOptions {

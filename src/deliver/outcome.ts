@@ -5,8 +5,8 @@ export type ParcelOutcome =
   | { readonly kind: "spooled" }
   /** In memory, which is enough with `ack: enqueued`. */
   | { readonly kind: "enqueued" }
-  /** Gone and counted: with `on_outage: drop`, or as too old. */
-  | { readonly kind: "dropped"; readonly reason: "outage" | "sample_age_limit" }
+  /** Gone and counted: with `on_outage: drop`, as too old, or since the upstream takes nothing any more. */
+  | { readonly kind: "dropped"; readonly reason: "outage" | "sample_age_limit" | "period_retired" }
   /** A final 4xx: trying again cannot help. `reply` is the upstream's text, cut and cleaned. */
   | { readonly kind: "refused"; readonly status: number; readonly reply: string }
   /** Not accepted in time: the sender still has it and should come again. `cause` is for a person. */
@@ -20,6 +20,8 @@ export const DELIVERY_DROP_REASONS = [
   "outage",
   /** It was older than that when it was to be sent. */
   "sample_age_limit",
+  /** The last topology period that has the upstream was over for too long when it came. */
+  "period_retired",
   /** Its sender had been told before that it is accepted. */
   "refused_by_upstream",
   /** With `ack: enqueued`: it could be neither delivered in time nor spooled. */

@@ -5,6 +5,9 @@
  * breaker. Every parcel that was given here is answered by its deadline and settled exactly once, and no attempt, wait or
  * close outlasts its bound.
  *
+ * Its upstream may get another url, credentials or options while it works, see prepare(); what it holds, its breaker and its
+ * waits stay. One that is not wanted any more is retired: it goes on until it holds nothing, and ends by itself.
+ *
  * At its deadline a parcel is answered although an attempt may be under way. That attempt goes on, since it may well
  * succeed; what its sender sends again waits behind it, if it comes to the same lane.
  */
@@ -13,13 +16,15 @@ import type { Logger } from "pino";
 import { Attempts } from "./attempts.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { AttemptEnd } from "./classify.ts";
-import { sumItems } from "./delivery.ts";
+import { Delivery, LaneParcel, settleEach, sumItems } from "./delivery.ts";
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import { DeliveryLog } from "./deliveryLog.ts";
 import { Lanes, maxAttempts } from "./lanes.ts";
 import type { UpstreamMemory } from "./memory.ts";
 import { MetadataQueue } from "./metadataQueue.ts";
-import type { DeliveryOptions, UpstreamOptions } from "./options.ts";
+import type { DeliveryInForce, DeliveryOptions, UpstreamOptions } from "./options.ts";
+import { undelivered } from "./outcome.ts";
+import type { ParcelOutcome, Settlement } from "./outcome.ts";
 import type { UpstreamSpool } from "./spool/upstreamSpool.ts";
 import { UpstreamClient } from "./upstreamClient.ts";
 import type { ItemCounts, Parcel } from "../wire/parcel.ts";
@@ -53,13 +58,47 @@ export interface SenderTools {
   readonly userAgent: string;
 }
 
+/** A change of a sender that is ready to be made: either apply() or discard() is called, once. */
+export interface SenderChange {
+  /** Whether apply() wants the upstream's spool, since the sender has none and shall spool from now on. */
+  readonly needsSpool: boolean;
+  /**
+   * Makes the change, and takes a sender back that was retired. Cannot fail.
+   *
+   * @param spool if it needs one; what it holds is sent
+   */
+  apply(spool?: UpstreamSpool): void;
+  /** Leaves the sender as it is. */
+  discard(): void;
+}
+
+/**
+ * How the retirement of a sender ended: it has closed, holding nothing; it is wanted again; or close() came before, and
+ * what it had on disk stays there.
+ */
+export type Retirement = "drained" | "taken_back" | "closed";
+
+/** How long the sender of a request should stay away that came for a sender which has closed: it is routed anew then. */
+const COME_AGAIN_MS = 1_000;
+
 /** Delivers parcels to one upstream. */
 export class Sender {
   readonly #tools: SenderTools;
+  readonly #settled: Settled;
+  readonly #delivery: DeliveryInForce;
   readonly #attempts: Attempts;
   readonly #lanes: Lanes;
   readonly #metadata: MetadataQueue;
+  #spool: UpstreamSpool | null;
+  #retiresAtMs: number;
+  /** Told of the end of its retirement; null while it is not retired. */
+  #onRetired: ((how: Retirement) => void) | null = null;
+  #retirement: Promise<Retirement> | null = null;
+  /** Changes that are prepared: it does not end before it is clear what becomes of them. */
+  #prepared = 0;
   #closing: Promise<void> | null = null;
+  /** It has ended by itself: what comes is turned away. */
+  #isDrained = false;
 
   /**
    * @param spool the upstream's, with `on_outage: spool`; what it holds is sent from resume() on
@@ -73,11 +112,13 @@ export class Sender {
     spool: UpstreamSpool | null,
   ) {
     this.#tools = tools;
+    this.#settled = events.settled;
+    this.#delivery = { options: delivery };
+    this.#spool = spool;
+    this.#retiresAtMs = upstream.retiresAtMs ?? Infinity;
     const log = new DeliveryLog(tools.log, upstream.name, tools.now);
-    const { withoutTenant, ofTenants } = maxAttempts(delivery);
-    const connections = withoutTenant + ofTenants + 1; // one for metadata
-    const client = new UpstreamClient(upstream, delivery, connections, tools);
-    this.#attempts = new Attempts(client, delivery, tools, log, {
+    const client = new UpstreamClient(upstream, delivery, connectionsFor(delivery), tools);
+    this.#attempts = new Attempts(client, this.#delivery, tools, log, {
       attempted: (result, durationMs) => {
         events.attempted(result, durationMs);
       },
@@ -91,11 +132,96 @@ export class Sender {
       throttled: (tenant, pause) => {
         this.#lanes.pause(tenant, pause);
       },
+      idle: () => {
+        this.#endIfDrained();
+      },
     });
     const { now, random, memory } = tools;
     const laneTools = { now, random, log, memory, settled: events.settled };
-    this.#lanes = new Lanes(delivery, this.#attempts, laneTools, spool);
+    this.#lanes = new Lanes(this.#delivery, this.#attempts, laneTools, spool, () => {
+      this.#endIfDrained();
+    });
     this.#metadata = new MetadataQueue(this.#attempts, memory);
+  }
+
+  /**
+   * Makes ready to go on with other options for the same upstream, which changes nothing yet. What is under way then ends as
+   * it began; connections are kept unless they, or what requests say, would differ.
+   *
+   * @param upstream of the same name
+   * @throws {DeliveryError} DELIVERY_TLS when the upstream's tls_config cannot be used
+   */
+  prepare(upstream: UpstreamOptions, delivery: DeliveryOptions): SenderChange {
+    if (this.hasEnded) throw new Error(`bug: the sender of ${upstream.name} has ended and is to be changed`);
+    const connections = connectionsFor(delivery);
+    const { client } = this.#attempts;
+    const next = client.isMadeOf(upstream, delivery, connections)
+      ? client
+      : new UpstreamClient(upstream, delivery, connections, this.#tools);
+    this.#prepared += 1;
+    return {
+      needsSpool: delivery.onOutage === "spool" && this.#spool === null,
+      apply: (spool) => {
+        this.#prepared -= 1;
+        if (this.hasEnded) return; // the gateway stops
+        this.#delivery.options = delivery;
+        this.#retiresAtMs = upstream.retiresAtMs ?? Infinity;
+        this.#spool ??= spool ?? null;
+        this.#endRetirement("taken_back");
+        this.#attempts.use(next);
+        this.#lanes.reconfigure(this.#spool);
+        this.#giveUpIfHopeless();
+      },
+      discard: () => {
+        this.#prepared -= 1;
+        this.#endIfDrained();
+      },
+    };
+  }
+
+  /**
+   * Goes on until nothing is held, in memory or on disk, and then ends by itself: for an upstream that is not configured any
+   * more. What comes nevertheless is delivered until then; afterwards its senders are told to come again.
+   *
+   * @returns how it ended, once connections and timers are gone or it was taken back
+   */
+  retire(): Promise<Retirement> {
+    this.#retirement ??= this.#untilRetired();
+    return this.#retirement;
+  }
+
+  async #untilRetired(): Promise<Retirement> {
+    if (this.#closing !== null) {
+      await this.#closing;
+      return "closed";
+    }
+    const retired = new Promise<Retirement>((resolve) => {
+      this.#onRetired = resolve;
+    });
+    this.#endIfDrained();
+    return retired;
+  }
+
+  /** Whether it has begun to end, by close() or drained: then it cannot be taken back. */
+  get hasEnded(): boolean {
+    return this.#closing !== null;
+  }
+
+  get #isPeriodRetired(): boolean {
+    return this.#tools.now() >= this.#retiresAtMs;
+  }
+
+  #endRetirement(how: Retirement): void {
+    this.#onRetired?.(how);
+    this.#onRetired = null;
+    this.#retirement = null;
+  }
+
+  #endIfDrained(): void {
+    if (this.#onRetired === null || this.#prepared > 0 || this.#isDrained || this.#closing !== null) return;
+    if (!this.#attempts.isIdle || !this.#lanes.isEmpty) return;
+    this.#isDrained = true;
+    this.#closing = this.#shutDown("drained");
   }
 
   /** For how long the oldest parcel has been here that is in memory alone; 0 without any. */
@@ -112,7 +238,7 @@ export class Sender {
    * Sends parcels through a lane of their tenant, in order, together with those of other calls. A refused one stops
    * nothing, and one that fails stops no other tenant.
    *
-   * @param lane       0 <= lane < DeliveryOptions.lanes
+   * @param lane       below DeliveryOptions.lanes, or what that was when the request was routed
    * @param tenant     whose they are; each byte a character (latin1)
    * @param deadline   on the clock of now(); the outcomes are there by then
    * @param onOutcomes called once, after this has returned, with the outcomes in the order of the parcels; does not throw
@@ -132,7 +258,35 @@ export class Sender {
       });
       return;
     }
+    if (this.#isPeriodRetired) {
+      this.#turnAway(parcels, "period_retired", { kind: "dropped", reason: "period_retired" }, onOutcomes);
+      return;
+    }
+    if (this.#isDrained) {
+      this.#turnAway(
+        parcels,
+        "refused",
+        undelivered("it is not configured any more", COME_AGAIN_MS),
+        onOutcomes,
+      );
+      return;
+    }
     this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes, onLate);
+  }
+
+  /** Settles and answers parcels that no lane gets. */
+  #turnAway(
+    parcels: readonly Parcel[],
+    end: Settlement,
+    outcome: ParcelOutcome,
+    onOutcomes: OutcomesCallback,
+  ): void {
+    const nobody = new Delivery(parcels.length, 0, Infinity, () => undefined);
+    const laneParcels = parcels.map((parcel, index) => new LaneParcel(parcel, nobody, index));
+    settleEach(this.#settled, end, "in_flight", laneParcels);
+    queueMicrotask(() => {
+      onOutcomes(parcels.map(() => outcome));
+    });
   }
 
   /** How many lanes have what comes for them written to disk first. */
@@ -159,7 +313,7 @@ export class Sender {
    * @returns whether it was accepted; never rejects
    */
   deliverMetadata(body: Uint8Array, tenant: string | null): Promise<boolean> {
-    return this.#metadata.send(body, tenant);
+    return this.#isPeriodRetired ? Promise.resolve(false) : this.#metadata.send(body, tenant);
   }
 
   /**
@@ -169,17 +323,18 @@ export class Sender {
    */
   close(deadline: number): Promise<void> {
     this.#attempts.giveUpIn(deadline - this.#tools.now());
-    this.#closing ??= this.#shutDown();
+    this.#closing ??= this.#shutDown("closed");
     return this.#closing;
   }
 
-  async #shutDown(): Promise<void> {
+  async #shutDown(how: Retirement): Promise<void> {
     this.#attempts.stopBeginning();
     this.#giveUpIfHopeless();
     await this.#attempts.finish();
     await this.#lanes.spooled();
     this.#lanes.stop();
     this.#tools.memory.close();
+    this.#endRetirement(how);
   }
 
   #onBreakerChange(): void {
@@ -191,4 +346,9 @@ export class Sender {
     const obstacle = this.#attempts.obstacle();
     if (obstacle !== null) this.#lanes.giveUpWaiting(obstacle);
   }
+}
+
+function connectionsFor(delivery: DeliveryOptions): number {
+  const { withoutTenant, ofTenants } = maxAttempts(delivery);
+  return withoutTenant + ofTenants + 1; // one for metadata
 }

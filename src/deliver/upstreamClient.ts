@@ -18,6 +18,9 @@ const MASK = "<secret>";
 
 type TlsConnection = Pick<tls.ConnectionOptions, "secureContext" | "rejectUnauthorized" | "servername">;
 
+/** Of the delivery options, what requests and connections depend on. */
+type ClientOptions = Pick<DeliveryOptions, "remoteTimeoutMs" | "tenantHeader">;
+
 interface Tools {
   readonly lookup: LookupFunction;
   readonly userAgent: string;
@@ -32,6 +35,10 @@ export class UpstreamClient {
   readonly #headersBesideTenant: readonly string[];
   readonly #secrets: readonly string[];
   readonly #timeoutMs: number;
+  readonly #identity: string;
+  /** Exchanges under way. */
+  #underWay = 0;
+  #onIdle: (() => void) | null = null;
 
   /**
    * @param maxConnections how many requests can be under way at a time; further ones wait for a connection
@@ -39,10 +46,11 @@ export class UpstreamClient {
    */
   constructor(
     upstream: UpstreamOptions,
-    { remoteTimeoutMs: timeoutMs, tenantHeader }: Pick<DeliveryOptions, "remoteTimeoutMs" | "tenantHeader">,
+    delivery: ClientOptions,
     maxConnections: number,
     { lookup, userAgent }: Tools,
   ) {
+    const { remoteTimeoutMs: timeoutMs, tenantHeader } = delivery;
     this.#connections = new Connections(upstream.url.origin, maxConnections, {
       timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
       lookup,
@@ -61,6 +69,12 @@ export class UpstreamClient {
       .flat();
     this.#secrets = secretsOf(upstream);
     this.#timeoutMs = timeoutMs;
+    this.#identity = identityOf(upstream, delivery, maxConnections);
+  }
+
+  /** Whether one that is made of these would send the same requests, over connections of the same kind. */
+  isMadeOf(upstream: UpstreamOptions, delivery: ClientOptions, maxConnections: number): boolean {
+    return this.#identity === identityOf(upstream, delivery, maxConnections);
   }
 
   /**
@@ -76,10 +90,13 @@ export class UpstreamClient {
    */
   post(body: Uint8Array, tenant: string | null, onReply: (reply: Reply) => void): Exchange {
     const request = { ...this.#request, ...this.#tenantHeaders(tenant), body };
+    this.#underWay += 1;
     const exchange = new Exchange(
       this.#timeoutMs,
       (reply) => {
+        this.#underWay -= 1;
         onReply(this.#mask(reply));
+        if (this.#underWay === 0) this.#onIdle?.();
       },
       (error) => {
         if (!this.#connections.isStale(error)) return false;
@@ -89,6 +106,17 @@ export class UpstreamClient {
     );
     this.#connections.dispatch(request, exchange);
     return exchange;
+  }
+
+  /** Nothing is posted any more. @returns when what is under way has ended, and its connections are closed */
+  async retire(): Promise<void> {
+    if (this.#underWay > 0) {
+      // Until then the pools stay open: what is sent again needs a connection of its own.
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await this.#connections.close();
   }
 
   /** Closes all connections. What is under way should have ended or been aborted. */
@@ -112,6 +140,14 @@ export class UpstreamClient {
   #maskText(text: string): string {
     return this.#secrets.reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
   }
+}
+
+function identityOf(
+  { url, auth, headers, tls: options }: UpstreamOptions,
+  { remoteTimeoutMs, tenantHeader }: ClientOptions,
+  maxConnections: number,
+): string {
+  return JSON.stringify([url, auth, headers, options, remoteTimeoutMs, tenantHeader, maxConnections]);
 }
 
 function buildHeaders(upstream: UpstreamOptions, userAgent: string): [name: string, value: string][] {

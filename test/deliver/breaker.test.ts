@@ -31,7 +31,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   states = [];
   breaker = new Breaker(
-    OPTIONS,
+    () => OPTIONS,
     () => Date.now(),
     (state) => states.push(state),
   );

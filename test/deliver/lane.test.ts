@@ -101,7 +101,8 @@ function start(options: Partial<typeof OPTIONS> = {}, pause = NO_PAUSE): void {
       if (told === lane) emptied += 1;
     },
   };
-  lane = new Lane({ number: 0, tenant: "a" }, { ...OPTIONS, ...options }, attempts, tools, pause, null);
+  const delivery = { options: { ...OPTIONS, ...options } };
+  lane = new Lane({ number: 0, tenant: "a" }, delivery, attempts, tools, pause, null);
 }
 
 /** The outcomes of one call, filled when they are there. */

@@ -162,13 +162,6 @@ describe("lanes", () => {
     held.answerAll(204);
     await Promise.all(calls);
   });
-
-  it("are those of the options, another is a bug", async () => {
-    await start([OK], { delivery: { lanes: 2 } });
-    expect(() => {
-      test.sender.deliver(2, makeParcels(1), null, Date.now() + LONG_MS, () => undefined);
-    }).toThrow("bug: lane 2 of 2");
-  });
 });
 
 describe("a Retry-After", () => {

@@ -5,7 +5,7 @@ import { pino } from "pino";
 import type { BreakerState } from "../../src/deliver/breaker.ts";
 import type { BreakerOptions, DeliveryOptions, UpstreamOptions } from "../../src/deliver/options.ts";
 import type { ParcelOutcome, SettledFrom, Settlement } from "../../src/deliver/outcome.ts";
-import { Sender } from "../../src/deliver/sender.ts";
+import { Sender, type SenderChange } from "../../src/deliver/sender.ts";
 import type { UpstreamSpool } from "../../src/deliver/spool/upstreamSpool.ts";
 import { MemoryBudget, type MemoryHolder } from "../../src/memoryBudget.ts";
 import type { ItemCounts, Parcel } from "../../src/wire/parcel.ts";
@@ -91,21 +91,11 @@ export class SenderUnderTest {
   readonly durationsMs: number[] = [];
   readonly breakerStates: BreakerState[] = [];
   readonly #lines: string[] = [];
+  readonly #url: string;
 
   constructor(url: string, settings: Settings = {}) {
-    const upstream: UpstreamOptions = {
-      name: "vmagent-2",
-      url: new URL(url),
-      auth: { kind: "none" },
-      headers: {},
-      tls: { insecureSkipVerify: false },
-      ...settings.upstream,
-    };
-    const delivery = {
-      ...DELIVERY,
-      ...settings.delivery,
-      ...(settings.breaker === undefined ? {} : { breaker: settings.breaker }),
-    };
+    this.#url = url;
+    const { upstream, delivery } = optionsOf(url, settings);
     const log = pino(
       { level: "debug", base: null, formatters: { level: (level) => ({ level }) } },
       { write: (line: string) => this.#lines.push(line) },
@@ -138,6 +128,12 @@ export class SenderUnderTest {
     );
   }
 
+  /** Makes ready to go on with these settings, and the url of before if they have none. */
+  prepare(settings: Pick<Settings, "upstream" | "delivery" | "breaker">): SenderChange {
+    const { upstream, delivery } = optionsOf(this.#url, settings);
+    return this.sender.prepare(upstream, delivery);
+  }
+
   deliver(
     parcels: readonly Parcel[],
     deadline: number,
@@ -159,4 +155,20 @@ export class SenderUnderTest {
   logText(): string {
     return this.#lines.join("");
   }
+}
+
+function optionsOf(
+  url: string,
+  settings: Pick<Settings, "upstream" | "delivery" | "breaker">,
+): { upstream: UpstreamOptions; delivery: DeliveryOptions } {
+  const upstream: UpstreamOptions = {
+    name: "vmagent-2",
+    url: new URL(url),
+    auth: { kind: "none" },
+    headers: {},
+    tls: { insecureSkipVerify: false },
+    ...settings.upstream,
+  };
+  const breaker = settings.breaker === undefined ? {} : { breaker: settings.breaker };
+  return { upstream, delivery: { ...DELIVERY, ...settings.delivery, ...breaker } };
 }
