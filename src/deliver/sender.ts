@@ -97,8 +97,9 @@ export class Sender {
   /** Changes that are prepared: it does not end before it is clear what becomes of them. */
   #prepared = 0;
   #closing: Promise<void> | null = null;
-  /** It has ended by itself: what comes is turned away. */
   #isDrained = false;
+  /** Why what comes is turned away, since it has ended; null while lanes take it. */
+  #end: string | null = null;
 
   /**
    * @param spool the upstream's, with `on_outage: spool`; what it holds is sent from resume() on
@@ -221,6 +222,7 @@ export class Sender {
     if (this.#onRetired === null || this.#prepared > 0 || this.#isDrained || this.#closing !== null) return;
     if (!this.#attempts.isIdle || !this.#lanes.isEmpty) return;
     this.#isDrained = true;
+    this.#end = "it is not configured any more";
     this.#closing = this.#shutDown("drained");
   }
 
@@ -262,13 +264,8 @@ export class Sender {
       this.#turnAway(parcels, "period_retired", { kind: "dropped", reason: "period_retired" }, onOutcomes);
       return;
     }
-    if (this.#isDrained) {
-      this.#turnAway(
-        parcels,
-        "refused",
-        undelivered("it is not configured any more", COME_AGAIN_MS),
-        onOutcomes,
-      );
+    if (this.#end !== null) {
+      this.#turnAway(parcels, "refused", undelivered(this.#end, COME_AGAIN_MS), onOutcomes);
       return;
     }
     this.#lanes.deliver({ number: lane, tenant }, parcels, deadline, onOutcomes, onLate);
@@ -334,6 +331,7 @@ export class Sender {
     await this.#lanes.spooled();
     this.#lanes.stop();
     this.#tools.memory.close();
+    this.#end ??= "the gateway is shutting down";
     this.#endRetirement(how);
   }
 

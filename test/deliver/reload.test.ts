@@ -474,6 +474,24 @@ describe("an upstream that retires", () => {
     await expect.poll(() => how).toBe("drained");
   });
 
+  it("leaves its spool to the sender that comes after it, with what was spooled for it before", async () => {
+    const stub = await start([DOWN], { delivery: SPOOLS });
+    await deliver([makeParcel(1), makeParcel(2)]);
+    const before = test;
+    await before.sender.close(Date.now());
+    await store?.release("r", "vmagent-2");
+    stub.requests.length = 0;
+    const next = await upstream(OK);
+    const spool = store?.upstream("r", "vmagent-2", { dropped: () => undefined, damaged: () => undefined });
+    if (spool === undefined) throw new Error("a store was wanted");
+    test = new SenderUnderTest(urlOf(next), { delivery: SPOOLS, spool });
+    test.sender.resume();
+    expect(await kindsOf(before.deliver([makeParcel(3)], Date.now() + LONG_MS))).toEqual(["undelivered"]);
+    await expect.poll(() => test.settled.total("delivered").parcels).toBe(2);
+    expect(received(next)).toEqual([1, 2]);
+    await expect.poll(segments).toEqual([]);
+  });
+
   it("is ended by a shutdown in time, and leaves on disk what it has there", async () => {
     await start([blackHole], { delivery: { ...SPOOLS, remoteTimeoutMs: LONG_MS } });
     await deliver([makeParcel(1)]);

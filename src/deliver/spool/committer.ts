@@ -84,6 +84,11 @@ export class Committer {
     this.#running ??= this.#run();
   }
 
+  /** Returns when nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
   /** Finishes what was appended; appends fail from now on. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -59,6 +59,19 @@ export class Segment {
     return this.#releasedTo === this.size && !this.isBeingWritten;
   }
 
+  /** Has all be read again that is not released; whoever had it adds it to what is unread. */
+  rewind(): void {
+    this.readTo = this.#releasedTo;
+  }
+
+  /** Passes what was released where reading stands. @returns whether there was anything */
+  passReleased(): boolean {
+    const end = this.#releasedBeyond.get(this.readTo);
+    if (end === undefined) return false;
+    this.readTo = end;
+    return true;
+  }
+
   /** What nobody will read any more. */
   takeUnread(): readonly ReplicaCount[] {
     const counts = this.unread.replicas;

@@ -22,21 +22,23 @@ import { UpstreamSpool } from "./upstreamSpool.ts";
 /** Each process of a gateway has a folder of its own; there is one. */
 const PROCESS_FOLDER = "0";
 
-/** What an upstream left behind that nobody asked for. */
+/** What an upstream left behind that nobody has now. */
 export interface Orphan {
   readonly route: string;
   readonly upstream: string;
+  /** That nobody has read. */
   readonly records: number;
   /** Of its segments on disk. */
   readonly bytes: number;
 }
 
-/** The spool of an upstream, and whether somebody asked for it. */
+/** The spool of an upstream, and who has it. */
 interface Shelf {
   readonly route: string;
   readonly upstream: string;
   readonly spool: UpstreamSpool;
-  isOrphan: boolean;
+  /** `found`: nobody has asked for it in this process. `given_back`: somebody had it; what it holds is in the ledger. */
+  use: "found" | "in_use" | "given_back";
 }
 
 export class SpoolStore {
@@ -85,30 +87,48 @@ export class SpoolStore {
     }
   }
 
-  /** The spool of an upstream of a route; asked for once. */
+  /**
+   * The spool of an upstream of a route, for one at a time: asked for again only after release().
+   *
+   * What it holds is all that was left for this upstream, at the start or by who had it before. Only the first of them is told
+   * of it as `foundAtStart`.
+   */
   upstream(route: string, upstream: string, events: SpoolEvents): UpstreamSpool {
-    const path = join(this.#path, escapeName(route), escapeName(upstream));
+    const path = this.#pathOf(route, upstream);
     let shelf = this.#shelves.get(path);
-    invariant(shelf?.isOrphan !== false, `the spool of ${route}/${upstream} is asked for twice`);
-    shelf ??= { route, upstream, spool: this.#newSpool(route, upstream, path, null), isOrphan: false };
-    shelf.isOrphan = false;
+    invariant(shelf?.use !== "in_use", `the spool of ${route}/${upstream} is asked for twice`);
+    shelf ??= { route, upstream, spool: this.#newSpool(route, upstream, path, null), use: "found" };
+    shelf.use = "in_use";
     shelf.spool.tell(events);
     this.#shelves.set(path, shelf);
     return shelf.spool;
   }
 
-  /** What was found that nobody has asked for until now. */
-  orphans(): readonly Orphan[] {
-    return [...this.#shelves.values()]
-      .filter(({ isOrphan, spool }) => isOrphan && spool.bytes > 0)
-      .map(({ route, upstream, spool }) => {
-        return { route, upstream, records: recordsIn(spool.foundAtStart), bytes: spool.bytes };
-      });
+  /**
+   * Gives the spool of an upstream back, when its sender has closed. What it holds stays, as an orphan until somebody asks for
+   * it again, in this process or the next. Returns when nothing is under way: only then may it be asked for.
+   */
+  async release(route: string, upstream: string): Promise<void> {
+    const shelf = this.#shelves.get(this.#pathOf(route, upstream));
+    invariant(shelf?.use === "in_use", `the spool of ${route}/${upstream} is given back, and nobody has it`);
+    await shelf.spool.handBack();
+    shelf.use = "given_back";
   }
 
-  /** Removes what orphans() tells. */
+  #pathOf(route: string, upstream: string): string {
+    return join(this.#path, escapeName(route), escapeName(upstream));
+  }
+
+  /** What is there that nobody has now. */
+  orphans(): readonly Orphan[] {
+    return [...this.#shelves.values()]
+      .filter(({ use, spool }) => use !== "in_use" && spool.bytes > 0)
+      .map(({ route, upstream, spool: { unread, bytes } }) => ({ route, upstream, records: unread, bytes }));
+  }
+
+  /** Removes orphans of an earlier process. What somebody had in this one is in the ledger, and left to the next start. */
   async dropOrphans(): Promise<void> {
-    const orphans = [...this.#shelves.values()].filter(({ isOrphan }) => isOrphan);
+    const orphans = [...this.#shelves.values()].filter(({ use }) => use === "found");
     await Promise.all(orphans.map(({ spool }) => spool.discard()));
   }
 
@@ -140,7 +160,7 @@ export class SpoolStore {
     );
     const owner = found.owner ?? { route, upstream };
     const spool = this.#newSpool(owner.route, owner.upstream, path, found);
-    this.#shelves.set(path, { route: owner.route, upstream: owner.upstream, spool, isOrphan: true });
+    this.#shelves.set(path, { route: owner.route, upstream: owner.upstream, spool, use: "found" });
     this.#logFound(`spool of ${owner.route}/${owner.upstream}`, spool);
   }
 

@@ -35,7 +35,7 @@ export class SpoolStream implements CommitStream {
   readonly #reader: StreamReader;
   #appending = 0;
   #appendingUnheld = 0;
-  #isReading = false;
+  #reading: Promise<readonly SpooledParcel[]> | null = null;
 
   /** @param found segments of an earlier process, oldest first */
   constructor(tools: StreamTools, found: readonly Segment[]) {
@@ -91,13 +91,19 @@ export class SpoolStream implements CommitStream {
    *   for a minute is dropped as damaged.
    */
   async next(limits: ReadLimits): Promise<readonly SpooledParcel[]> {
-    invariant(!this.#isReading, "a stream is read twice at a time");
-    this.#isReading = true;
+    invariant(this.#reading === null, "a stream is read twice at a time");
+    this.#reading = this.#reader.next(limits);
     try {
-      return await this.#reader.next(limits);
+      return await this.#reading;
     } finally {
-      this.#isReading = false;
+      this.#reading = null;
     }
+  }
+
+  /** Takes back what the caller has, who will not release it, once what it reads is read. The next one reads it again. */
+  async takeBack(): Promise<void> {
+    await this.#reading?.catch(() => undefined); // the caller has been told
+    this.#segments.takeBack();
   }
 
   /** Takes records out of the spool for good, which the caller delivered or dropped. Any order will do. */

@@ -87,6 +87,7 @@ export class StreamReader {
   /** Reads on in the segment where the last call has stopped. */
   async #readRecords(segment: Segment, reader: RecordReader, batch: ReadBatch): Promise<boolean> {
     while (segment.readTo < reader.end && !segment.isGone) {
+      if (segment.passReleased()) continue;
       const start = segment.readTo;
       const header = await reader.headerAt(start);
       if (header === null) {

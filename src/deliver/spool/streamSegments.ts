@@ -14,7 +14,7 @@ export class StreamSegments {
   readonly #losses: Losses;
   readonly #segments: Segment[];
   /** Tickets that the caller has. */
-  #out = 0;
+  readonly #out = new Set<Ticket>();
 
   /** @param found segments of an earlier process, oldest first */
   constructor(folder: UpstreamFolder, losses: Losses, found: readonly Segment[]) {
@@ -25,7 +25,7 @@ export class StreamSegments {
 
   /** Whether no record is unreleased. */
   get isEmpty(): boolean {
-    return this.#segments.length === 0 && this.#out === 0;
+    return this.#segments.length === 0 && this.#out.size === 0;
   }
 
   /** Oldest first. */
@@ -54,13 +54,24 @@ export class StreamSegments {
 
   /** The caller has these records. */
   giveOut(tickets: readonly Ticket[]): void {
-    this.#out += tickets.length;
+    for (const ticket of tickets) this.#out.add(ticket);
+  }
+
+  /** The caller is gone: what it had, and has not released, is given out again. */
+  takeBack(): void {
+    for (const segment of this.#segments) segment.rewind();
+    // Of files that had to make room, what the caller had was all that was left.
+    const [kept, lost]: [Ticket[], Ticket[]] = [[], []];
+    for (const ticket of this.#out) (ticket.segment.isGone ? lost : kept).push(ticket);
+    for (const ticket of kept) ticket.segment.unread.add(ticket);
+    this.#losses.drop("spool_full", lost);
+    this.#out.clear();
   }
 
   /** The caller is done with these records. */
   release(tickets: readonly Ticket[]): void {
     for (const { segment, start, end } of tickets) segment.release(start, end);
-    this.#out -= tickets.length;
+    for (const ticket of tickets) this.#out.delete(ticket);
     this.discardDrained();
     this.#folder.notePositions();
   }

@@ -25,15 +25,15 @@ export interface UpstreamSpoolOptions {
   readonly allRoom: Room;
 }
 
+const NOTHING_FOUND: FoundAtStart = { replicas: [], tornBytes: 0, damagedBytes: 0 };
+
 export class UpstreamSpool {
-  readonly foundAtStart: FoundAtStart;
-  /** Streams that had records at the start. */
-  readonly found: readonly LaneId[];
+  #foundAtStart: FoundAtStart;
   readonly #options: UpstreamSpoolOptions;
   readonly #folder: UpstreamFolder;
   readonly #losses = new Losses();
   readonly #committer: Committer;
-  readonly #streams = new Map<string, SpoolStream>();
+  readonly #streams = new Map<string, { readonly id: LaneId; readonly stream: SpoolStream }>();
 
   /** @param found what was in the folder; null if there was none */
   constructor(options: UpstreamSpoolOptions, folder: UpstreamFolder, found: FoundFolder | null) {
@@ -42,26 +42,43 @@ export class UpstreamSpool {
     this.#folder = folder;
     this.#committer = new Committer(folder, name, options.allRoom, (bytes) => this.#makeRoom(bytes));
     folder.segments = () => this.#segments();
-    this.foundAtStart = found?.found ?? { replicas: [], tornBytes: 0, damagedBytes: 0 };
-    const streams = [...(found?.streams ?? [])];
-    this.found = streams.map(([, { id }]) => id);
-    for (const [key, { id, segments }] of streams) this.#streams.set(key, this.#newStream(id, segments));
+    this.#foundAtStart = found?.found ?? NOTHING_FOUND;
+    for (const [key, { id, segments }] of found?.streams ?? []) {
+      this.#streams.set(key, { id, stream: this.#newStream(id, segments) });
+    }
     for (const { size } of this.#segments()) folder.room.take(size);
     if (found !== null) folder.takeOver(found.lastSequence, found.spent);
+  }
+
+  /** What of it was there at the start, and that nobody was told of before. */
+  get foundAtStart(): FoundAtStart {
+    return this.#foundAtStart;
+  }
+
+  /** Streams that have something. */
+  get found(): readonly LaneId[] {
+    return [...this.#streams.values()].filter(({ stream }) => !stream.isEmpty).map(({ id }) => id);
+  }
+
+  /** Records that nobody has read. */
+  get unread(): number {
+    let records = 0;
+    for (const { unread } of this.#segments()) records += unread.records;
+    return records;
   }
 
   /** The stream of a lane, the same one until it is forgotten. One that is empty has no file. */
   stream(id: LaneId): SpoolStream {
     const key = streamKey(id);
-    const stream = this.#streams.get(key) ?? this.#newStream(id, []);
-    this.#streams.set(key, stream);
+    const { stream } = this.#streams.get(key) ?? { stream: this.#newStream(id, []) };
+    this.#streams.set(key, { id, stream });
     return stream;
   }
 
   /** Forgets a stream that is empty, which nobody uses any more; does nothing if it is not empty. */
   forget(id: LaneId): void {
     const key = streamKey(id);
-    if (this.#streams.get(key)?.isEmpty === true) this.#streams.delete(key);
+    if (this.#streams.get(key)?.stream.isEmpty === true) this.#streams.delete(key);
   }
 
   /** Of its segments on disk, and of appends under way. Damaged files that are kept aside are not counted. */
@@ -75,8 +92,8 @@ export class UpstreamSpool {
    */
   get oldestAt(): number | null {
     let oldest: number | null = null;
-    for (const { segments } of this.#streams.values()) {
-      const firstAt = segments[0]?.firstAt ?? Infinity;
+    for (const { stream } of this.#streams.values()) {
+      const firstAt = stream.segments[0]?.firstAt ?? Infinity;
       if (firstAt < (oldest ?? Infinity)) oldest = firstAt;
     }
     return oldest;
@@ -89,7 +106,21 @@ export class UpstreamSpool {
 
   /** Removes all that it holds, uncounted. Only for what nobody asked for. */
   async discard(): Promise<void> {
-    for (const stream of this.#streams.values()) while (stream.segments.length > 0) stream.dropOldest();
+    for (const { stream } of this.#streams.values()) while (stream.segments.length > 0) stream.dropOldest();
+    this.#foundAtStart = NOTHING_FOUND;
+    await this.#folder.settled();
+  }
+
+  /**
+   * Makes ready for the next who asks for it, when who had it has closed and touches none of its streams any more: what that
+   * one had read and not released is there again. Returns when nothing is under way.
+   */
+  async handBack(): Promise<void> {
+    await this.#committer.settled();
+    await Promise.all([...this.#streams.values()].map(({ stream }) => stream.takeBack()));
+    for (const { id } of [...this.#streams.values()]) this.forget(id);
+    this.#foundAtStart = NOTHING_FOUND;
+    if (this.#streams.size > 0) this.#folder.writePositions();
     await this.#folder.settled();
   }
 
@@ -101,7 +132,7 @@ export class UpstreamSpool {
   }
 
   *#segments(): Iterable<Segment> {
-    for (const { segments } of this.#streams.values()) yield* segments;
+    for (const { stream } of this.#streams.values()) yield* stream.segments;
   }
 
   #newStream(id: LaneId, found: readonly Segment[]): SpoolStream {
@@ -114,7 +145,7 @@ export class UpstreamSpool {
   /** Drops the oldest segments, of the largest stream first, until so many bytes are free; false if that cannot be. */
   #makeRoom(bytes: number): boolean {
     if (this.#options.whenFull === "refuse") return false;
-    const streams = [...this.#streams.values()];
+    const streams = [...this.#streams.values()].map(({ stream }) => stream);
     const droppable = streams.reduce((sum, stream) => sum + stream.droppableBytes, 0);
     if (droppable < bytes) return false;
     const enough = this.#folder.room.used - bytes;

@@ -1,7 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { ForgetfulDisk } from "./forgetfulFiles.ts";
-import { ALL, append, LANE_0, numbered, numberOf, numbersIn, readAll, SpoolRig } from "./spoolRig.ts";
+import {
+  ALL,
+  append,
+  foundBy,
+  LANE_0,
+  MIB,
+  numbered,
+  numberOf,
+  numbersIn,
+  OPTIONS,
+  readAll,
+  SpoolRig,
+} from "./spoolRig.ts";
 import type { SpoolOptions } from "../../../src/deliver/spool/options.ts";
+import { SpoolStore } from "../../../src/deliver/spool/spoolStore.ts";
+import type { SpoolStream } from "../../../src/deliver/spool/spoolStream.ts";
 import type { Parcel } from "../../../src/wire/parcel.ts";
 
 interface Opened extends SpoolRig {
@@ -531,5 +545,117 @@ describe("spool store", () => {
     expect(rig.disk.paths.filter((path) => !/^\/spool\/0\/[^/]{1,255}\/u\/[^/]{1,255}$/.test(path))).toEqual(
       [],
     );
+  });
+});
+
+describe("the spool of an upstream that is given back", () => {
+  async function giveBack(rig: Opened): Promise<SpoolStream> {
+    await rig.store.release("aggregation", "vmagent-0");
+    return rig.store.upstream("aggregation", "vmagent-0", rig.told).stream(LANE_0);
+  }
+
+  it("may be asked for again then, not before, and has what was appended and not read", async () => {
+    const rig = await open();
+    await append(rig.lane, numberedAll(1, 2));
+    expect(() => rig.store.upstream("aggregation", "vmagent-0", rig.told)).toThrow("asked for twice");
+    expect(await numbersIn(await giveBack(rig))).toEqual([1, 2]);
+  });
+
+  it("has what was read, or held, and not released, in order, and nothing else", async () => {
+    const rig = await open();
+    await heldTickets(rig, 1, 2);
+    await append(rig.lane, numberedAll(3, 4, 5, 6));
+    const tickets = (await readAll(rig.lane)).map(({ ticket }) => ticket);
+    rig.lane.release(tickets.slice(1, 3));
+    const again = await giveBack(rig);
+    const read = await readAll(again);
+    expect(read.map(numberOf)).toEqual([1, 2, 3, 6]);
+    again.release(read.map(({ ticket }) => ticket));
+    expect([again.isEmpty, rig.store.bytes]).toEqual([true, 0]);
+  });
+
+  it("has it over several files too, some of them read to their end", async () => {
+    const rig = await open();
+    const size = 6 * MIB;
+    for (let number = 1; number <= 8; number++) await append(rig.lane, [numbered(number, size)]);
+    const tickets = (await readAll(rig.lane)).map(({ ticket }) => ticket);
+    rig.lane.release([0, 3, 5, 7].flatMap((at) => tickets.slice(at, at + 1)));
+    const again = await giveBack(rig);
+    expect(await numbersIn(again)).toEqual([2, 3, 5, 7]);
+    await append(again, numberedAll(9));
+    expect(await numbersIn(await giveBack(rig))).toEqual([2, 3, 5, 7, 9]);
+  });
+
+  it("waits for what is being written and read", async () => {
+    const rig = await open();
+    await append(rig.lane, numberedAll(1, 2));
+    const reading = rig.lane.next(ALL);
+    const written = append(rig.lane, numberedAll(3));
+    const again = await giveBack(rig);
+    expect([(await reading).length, (await written).kind]).toEqual([2, "synced"]);
+    expect(await numbersIn(again)).toEqual([1, 2, 3]);
+  });
+
+  it("drops, and counts, what was in the caller's hands of a file that had to make room", async () => {
+    const rig = await open({ whenFull: "drop_oldest", maxBytesPerUpstream: 10 * MIB });
+    await append(rig.lane, [numbered(1, 6 * MIB)]);
+    await readAll(rig.lane);
+    await append(rig.lane, [numbered(2, 6 * MIB)]);
+    expect(rig.told.drops).toEqual([]);
+    expect(await numbersIn(await giveBack(rig))).toEqual([2]);
+    expect(rig.told.samples("spool_full")).toBe(1);
+  });
+
+  it("is an orphan until it is asked for, which a drop of orphans leaves alone, and is found at the next start", async () => {
+    const rig = await open();
+    await append(rig.lane, numberedAll(1, 2, 3));
+    await rig.store.release("aggregation", "vmagent-0");
+    const orphan = { route: "aggregation", upstream: "vmagent-0", records: 3 };
+    expect(rig.store.orphans()).toMatchObject([orphan]);
+    await rig.store.dropOrphans();
+    await rig.store.close();
+    const next = await open({}, rig.disk);
+    expect(foundBy(next.spool)).toEqual({ records: 3, samples: 6 });
+  });
+
+  it("tells what the start found once only", async () => {
+    const first = await open();
+    await append(first.lane, numberedAll(1, 2));
+    await first.store.close();
+    const rig = await open({}, first.disk);
+    expect(foundBy(rig.spool).records).toBe(2);
+    const again = await giveBack(rig);
+    expect(foundBy(rig.spool).records).toBe(0);
+    expect(rig.spool.found).toEqual([LANE_0]);
+    expect(await numbersIn(again)).toEqual([1, 2]);
+  });
+
+  it("does not tell of orphans that were dropped", async () => {
+    const first = await open();
+    await append(first.lane, numberedAll(1, 2));
+    await first.store.close();
+    const tools = { files: first.disk.start(), now: () => 0, random: Math.random, log: first.lines.log };
+    const store = await SpoolStore.open(OPTIONS, tools);
+    expect(store.orphans()).toHaveLength(1);
+    await store.dropOrphans();
+    const spool = store.upstream("aggregation", "vmagent-0", first.told);
+    expect([foundBy(spool).records, spool.found, spool.bytes]).toEqual([0, [], 0]);
+  });
+
+  it("costs nothing for each time, and a loss of power is survived as ever", async () => {
+    const rig = await open();
+    let lane = rig.lane;
+    for (let round = 1; round <= 1_000; round++) {
+      if (round % 100 === 0) await append(lane, [numbered(round)]);
+      lane = await giveBack(rig);
+      if (round % 200 === 0) lane.release((await readAll(lane)).map(({ ticket }) => ticket));
+    }
+    expect([lane.isEmpty, rig.store.bytes, rig.store.orphans()]).toEqual([true, 0, []]);
+    await append(lane, numberedAll(7));
+    await rig.store.release("aggregation", "vmagent-0");
+    rig.disk.cutPower();
+    const next = await open({}, rig.disk);
+    expect(await numbersIn(next.lane)).toEqual([7]);
+    expect(next.lines.error).toEqual([]);
   });
 });
