@@ -224,11 +224,7 @@ export class Gateway {
 
   #buildServer(): IngestServer {
     const bodies = this.#memory.holder();
-    this.#metrics.watchMemory(
-      this.#memory.maxBytes,
-      () => this.#memory.heldBytes,
-      () => bodies,
-    );
+    this.#metrics.watchMemory(this.#memory, () => bodies);
     const handler: WriteHandler = {
       write: (body, headers, onRouted) => this.#writes.write(body, headers, onRouted),
       refuse: () => {

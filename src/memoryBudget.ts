@@ -5,13 +5,15 @@
  * it then holds no more than is still free. So one that never lets go comes to half of the budget, two to a third each, n
  * to one part of n + 1, and as much stays free for all others: nobody takes the last of it.
  *
+ * The budget may change. What is held beyond a smaller one stays held; nobody takes more until enough of it is given back.
+ *
  * A holder that holds nothing takes whatever comes: what is larger than its part would otherwise be sent for again for ever.
  *
  * @see Choudhury & Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet Switches, 1998
  */
 
 export class MemoryBudget {
-  readonly maxBytes: number;
+  maxBytes: number;
   #heldBytes = 0;
 
   constructor(maxBytes: number) {
@@ -25,7 +27,7 @@ export class MemoryBudget {
 
   holder(): MemoryHolder {
     return new MemoryHolder(
-      this.maxBytes,
+      () => this.maxBytes,
       () => this.#heldBytes,
       (bytes) => {
         this.#heldBytes += bytes;
@@ -36,7 +38,7 @@ export class MemoryBudget {
 
 /** One who holds something of a budget, and gives all of it back in the end. */
 export class MemoryHolder {
-  readonly #maxBytes: number;
+  readonly #maxBytes: () => number;
   readonly #heldByAll: () => number;
   readonly #add: (bytes: number) => void;
   #heldBytes = 0;
@@ -44,7 +46,7 @@ export class MemoryHolder {
   #isClosed = false;
 
   /** @param add to what all hold; less than nothing for what is given back */
-  constructor(maxBytes: number, heldByAll: () => number, add: (bytes: number) => void) {
+  constructor(maxBytes: () => number, heldByAll: () => number, add: (bytes: number) => void) {
     this.#maxBytes = maxBytes;
     this.#heldByAll = heldByAll;
     this.#add = add;
@@ -61,7 +63,7 @@ export class MemoryHolder {
 
   /** Takes so many bytes; false, and nothing, when it would then hold more than is free. */
   tryTake(bytes: number): boolean {
-    const freeThen = this.#maxBytes - this.#heldByAll() - bytes;
+    const freeThen = this.#maxBytes() - this.#heldByAll() - bytes;
     if (this.#heldBytes > 0 && this.#heldBytes + bytes > freeThen) {
       this.#refusals += 1;
       return false;

@@ -185,6 +185,7 @@ export class Writes {
     }
     for (const { sender, name, tenant } of once.values()) {
       for (const { entries, body } of routed.metadata) {
+        this.#metrics.metadataForwarded.inc({ upstream: name }, entries);
         void sender.deliverMetadata(body, tenant).then((accepted) => {
           (accepted ? this.#metrics.metadataDelivered : this.#metrics.metadataLost).inc(
             { upstream: name },
@@ -198,13 +199,16 @@ export class Writes {
   #countReceived({ setup, routed }: Write): void {
     this.#metrics.seriesReceived.inc(routed.received.series);
     this.#metrics.received.add({}, routed.received);
-    this.#metrics.metadataReceived.inc(routed.metadataEntries);
+    this.#metrics.metadataReceived.inc({}, routed.metadataEntries);
     this.#metrics.metadataDropped.inc({ reason: "invalid_utf8" }, routed.metadataDropped);
     this.#metrics.metadataDropped.inc({ reason: "too_many" }, routed.metadataBeyondLimit);
     this.#metrics.unknownFields.inc(routed.unknownFields);
     for (const [reason, counts] of routed.refused) {
       this.#metrics.seriesRefused.inc({ reason }, counts.series);
       this.#metrics.refusedAtDoor.add({ reason }, counts);
+    }
+    for (const { route } of setup.config.routes) {
+      this.#metrics.offered(route.name, routed.received, routed.refused.values());
     }
     for (const { tally, counts } of routed.tallies) this.#countTally(setup, tally, counts);
   }

@@ -56,6 +56,16 @@ describe("a memory budget", () => {
     expect([budget.heldBytes, closed.heldBytes]).toEqual([20, 0]);
   });
 
+  it("may become smaller and larger, for the holders that are there too", () => {
+    const budget = new MemoryBudget(100);
+    const holder = budget.holder();
+    holder.take(40);
+    budget.maxBytes = 60;
+    expect([holder.tryTake(10), budget.heldBytes]).toEqual([false, 40]);
+    budget.maxBytes = 200;
+    expect([holder.tryTake(10), budget.heldBytes]).toEqual([true, 50]);
+  });
+
   it("holds what its holders hold, and no more than it has but for first ones, whatever they do", () => {
     const step = fc.record({
       holder: fc.nat(3),

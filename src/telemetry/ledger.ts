@@ -118,6 +118,11 @@ export class UpstreamTallies {
     this.#upstream = upstream;
     this.#dropReasons = dropReasons;
     this.#onNew = onNew;
+    this.haveReplicas(replicas);
+  }
+
+  /** Has tallies of so many replicas; those that there are already stay. */
+  haveReplicas(replicas: number): void {
     for (let replica = 0; replica < replicas; replica++) this.of(replica);
   }
 

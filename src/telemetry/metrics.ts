@@ -10,8 +10,10 @@
  * Prometheus calls itself in its external labels, which do not replace a label that is there.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counts, ItemCounts } from "./counts.ts";
 import { Growth } from "./growth.ts";
-import { type Items, LEDGER_COUNTERS, NOTHING, UpstreamTallies, UpstreamTally } from "./ledger.ts";
+import { type Items, ItemTally, LEDGER_COUNTERS, NOTHING, UpstreamTallies, UpstreamTally } from "./ledger.ts";
+import { byReason, copyLine, isNothing, type LedgerReport, routeLine } from "./ledgerReport.ts";
 
 const PREFIX = "stream_metrics_route_";
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -19,31 +21,23 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 export const BREAKER_STATES = ["closed", "open", "half_open"] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 
+/** How a reload of the configuration ended. */
+export const RELOAD_RESULTS = [
+  /** The new configuration is in force, also if it says the same as the old one. */
+  "applied",
+  /** The file cannot be read, or is not valid. */
+  "invalid",
+  /** It would move more than may move. */
+  "refused",
+  /** It is valid and cannot be put into force, as with a certificate that cannot be used. */
+  "failed",
+] as const;
+export type ReloadResult = (typeof RELOAD_RESULTS)[number];
+
 /** By how much a spool grew in so long says when it will be full. */
 const SPOOL_GROWTH_MS = 5 * 60_000;
 
 const ITEMS = ["samples", "histograms", "exemplars"] as const;
-
-/** The same counter for samples, histograms and exemplars, as three metrics. */
-class ItemCounters<Label extends string> {
-  readonly #counters: Readonly<Record<keyof Items, Counter<Label>>>;
-
-  constructor(registry: Registry, suffix: string, what: string, labelNames: readonly Label[]) {
-    const counter = (item: keyof Items): Counter<Label> => {
-      const { name, help } = describeItem(item, suffix, what);
-      return new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers: [registry] });
-    };
-    this.#counters = {
-      samples: counter("samples"),
-      histograms: counter("histograms"),
-      exemplars: counter("exemplars"),
-    };
-  }
-
-  add(labels: Record<Label, string>, items: Items): void {
-    for (const item of ITEMS) this.#counters[item].inc(labels, items[item]);
-  }
-}
 
 function describeItem(item: keyof Items, suffix: string, what: string): { name: string; help: string } {
   return {
@@ -105,6 +99,26 @@ export interface UpstreamMetrics {
   delivered(newestTimestampMs: number): void;
   attempted(result: string, seconds: number): void;
   breaker(state: BreakerState): void;
+  /**
+   * Its sender has closed: its gauges vanish, and nothing that is watched is looked at any more. What was counted stays, and
+   * goes on when the upstream comes back.
+   */
+  close(): void;
+}
+
+/** One (route, upstream): what is looked at while it has a sender, and what stays. */
+interface WatchedUpstream {
+  readonly labels: UpstreamLabels;
+  readonly tallies: UpstreamTallies;
+  readonly metrics: UpstreamMetrics;
+  hasSender: boolean;
+  spool: { readonly look: () => SpoolState; readonly growth: Growth; readonly growthOfAll: Growth } | null;
+  lanes: LanesState | null;
+  ageMs: (() => number) | null;
+  memory: (() => MemoryState) | null;
+  /** Of senders before; null as long as no memory was watched. */
+  refusalsBefore: number | null;
+  newestDeliveredMs: number;
 }
 
 /** Why series are refused at the door, and dropped: by a route, before any route has them, and by delivery. */
@@ -125,22 +139,10 @@ export class Metrics {
   readonly #unplaced = new Map<string, UpstreamTallies>();
   /** Of what no route got. */
   readonly #unrouted = new UpstreamTally("", "", "");
-  readonly #spools: {
-    readonly labels: UpstreamLabels;
-    readonly look: () => SpoolState;
-    readonly growth: Growth;
-    readonly growthOfAll: Growth;
-  }[] = [];
-  readonly #lanes: {
-    readonly labels: { readonly route: string; readonly upstream: string };
-    readonly lanes: LanesState;
-  }[] = [];
-  readonly #ages: { readonly labels: UpstreamLabels; readonly ageMs: () => number }[] = [];
-  readonly #newestDelivered: { readonly labels: UpstreamLabels; atMs: number }[] = [];
-  readonly #memories: {
-    readonly labels: UpstreamLabels;
-    readonly look: () => MemoryState;
-  }[] = [];
+  /** By route: what came while it was configured. */
+  readonly #offered = new Map<string, { readonly received: ItemTally; readonly refused: ItemTally }>();
+  /** By route and upstream, those of before too. */
+  readonly #watched = new Map<string, WatchedUpstream>();
   readonly requests = this.#counter("requests_total", "Write requests by status code; 'closed' for none", [
     "code",
   ]);
@@ -181,17 +183,22 @@ export class Metrics {
     "Series without any of the labels that their route keys by",
     ["route"],
   );
-  readonly metadataReceived = this.#counter(
+  readonly metadataReceived = this.#counts(
     "metadata_received_total",
     "Metadata entries in well-formed requests",
   );
-  readonly metadataDropped = this.#counter("metadata_dropped_total", "Metadata entries not forwarded", [
+  readonly metadataDropped = this.#counts("metadata_dropped_total", "Metadata entries not forwarded", [
     "reason",
   ]);
-  readonly metadataDelivered = this.#counter("metadata_delivered_total", "Metadata entries accepted", [
+  readonly metadataForwarded = this.#counts(
+    "metadata_forwarded_total",
+    "Metadata entries given to an upstream's sender",
+    ["upstream"],
+  );
+  readonly metadataDelivered = this.#counts("metadata_delivered_total", "Metadata entries accepted", [
     "upstream",
   ]);
-  readonly metadataLost = this.#counter("metadata_lost_total", "Metadata entries not accepted", ["upstream"]);
+  readonly metadataLost = this.#counts("metadata_lost_total", "Metadata entries not accepted", ["upstream"]);
   readonly #attempts = this.#counter("upstream_requests_total", "Attempts to send a batch, by result", [
     "route",
     "upstream",
@@ -226,6 +233,27 @@ export class Metrics {
     labelNames: ["route", "upstream", "state"],
     registers: [this.#registry],
   });
+  readonly #reloads = this.#counter("reloads_total", "Reloads of the configuration, by how they ended", [
+    "result",
+  ]);
+  readonly #reloadSuccessful = this.#gauge(
+    "config_last_reload_successful",
+    "Whether the last reload of the configuration was successful",
+  );
+  readonly #reloadSuccessAt = this.#gauge(
+    "config_last_reload_success_timestamp_seconds",
+    "When a configuration was put into force last, at the start or by a reload",
+  );
+  readonly #config = this.#gauge(
+    "config_info",
+    "1, labelled by a hash of the configuration that is in force; replicas should agree on it",
+    ["hash"],
+  );
+  readonly #moved = this.#gauge(
+    "reload_moved_ratio",
+    "Share of a route's series that the last reload has moved to other upstreams",
+    ["route"],
+  );
 
   /** @param reasons metrics with these are there from the start */
   constructor(version: string, reasons: Reasons) {
@@ -235,6 +263,7 @@ export class Metrics {
       this.seriesRefused.inc({ reason }, 0);
       this.refusedAtDoor.add({ reason }, NOTHING);
     }
+    for (const result of RELOAD_RESULTS) this.#reloads.inc({ result }, 0);
     for (const reason of reasons.unrouted) this.unrouted(reason, { series: 0, ...NOTHING });
     this.#exposeUpstreams();
     collectDefaultMetrics({ register: this.#registry });
@@ -246,66 +275,104 @@ export class Metrics {
     }).set({ version }, 1);
   }
 
-  /** The metrics of one upstream of one route, present from the start. @param replicas of each series in this route */
+  /**
+   * The metrics of one upstream of one route, present from then on. The same ones for each call with these names: a reload may
+   * ask again, with another number of replicas.
+   *
+   * @param replicas of each series in this route
+   */
   upstream(route: string, upstream: string, replicas: number): UpstreamMetrics {
-    const labels = { route, upstream };
-    if (!this.#unplaced.has(route)) this.#addRoute(route, replicas);
-    this.metadataDelivered.inc({ upstream }, 0);
-    this.metadataLost.inc({ upstream }, 0);
-    const tallies = this.#tallyCopies(route, upstream, replicas, this.#deliveryDropReasons);
-    const breaker = (state: BreakerState): void => {
-      for (const each of BREAKER_STATES)
-        this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
+    this.#addRoute(route, replicas);
+    const key = JSON.stringify([route, upstream]);
+    const watched = this.#watched.get(key) ?? this.#watch({ route, upstream });
+    this.#watched.set(key, watched);
+    watched.tallies.haveReplicas(replicas);
+    if (!watched.hasSender) {
+      watched.hasSender = true;
+      watched.metrics.breaker("closed");
+      this.#orphanBytes.remove(watched.labels);
+      for (const count of [this.metadataForwarded, this.metadataDelivered, this.metadataLost]) {
+        count.inc({ upstream }, 0);
+      }
+    }
+    return watched.metrics;
+  }
+
+  #watch(labels: UpstreamLabels): WatchedUpstream {
+    const tallies = this.#tallyCopies(labels.route, labels.upstream, 0, this.#deliveryDropReasons);
+    const watched: WatchedUpstream = {
+      labels,
+      tallies,
+      hasSender: false,
+      spool: null,
+      lanes: null,
+      ageMs: null,
+      memory: null,
+      refusalsBefore: null,
+      newestDeliveredMs: -Infinity,
+      metrics: {
+        routed: (replica, series, items) => {
+          const tally = tallies.of(replica);
+          tally.series += series;
+          tally.routed.add(items);
+        },
+        foundInSpool: (replica, items) => {
+          const tally = tallies.of(replica);
+          tally.foundInSpool.add(items);
+          tally.spooled.add(items);
+        },
+        settled: (replica, end, from, items) => {
+          const tally = tallies.of(replica);
+          if (from === "spooled") tally.spooled.take(items);
+          tally.endOf(end).add(items);
+        },
+        spoolDamaged: (bytes) => {
+          this.#spoolDamaged.inc(labels, bytes);
+        },
+        watchLanes: (lanes) => {
+          tallies.inFlight = (replica) => lanes.inFlight(replica);
+          watched.lanes = lanes;
+        },
+        watchSpool: (look) => {
+          const [growth, growthOfAll] = [new Growth(SPOOL_GROWTH_MS), new Growth(SPOOL_GROWTH_MS)];
+          watched.spool = { look, growth, growthOfAll };
+        },
+        watchMemory: (look) => {
+          watched.refusalsBefore = refusalsOf(watched);
+          watched.memory = look;
+        },
+        watchAge: (ageMs) => {
+          watched.ageMs = ageMs;
+        },
+        delivered: (newestTimestampMs) => {
+          const atMs = Math.min(newestTimestampMs, Date.now());
+          watched.newestDeliveredMs = Math.max(watched.newestDeliveredMs, atMs);
+        },
+        attempted: (result, seconds) => {
+          this.#attempts.inc({ ...labels, result });
+          this.#attemptSeconds.observe(labels, seconds);
+        },
+        breaker: (state) => {
+          for (const each of BREAKER_STATES)
+            this.#breaker.set({ ...labels, state: each }, each === state ? 1 : 0);
+        },
+        close: () => {
+          for (const state of BREAKER_STATES) this.#breaker.remove({ ...labels, state });
+          tallies.inFlight = () => NOTHING;
+          if (watched.memory !== null) watched.refusalsBefore = refusalsOf(watched);
+          watched.spool = watched.lanes = watched.ageMs = watched.memory = null;
+          watched.newestDeliveredMs = -Infinity;
+          watched.hasSender = false;
+        },
+      },
     };
-    breaker("closed");
-    const newest = { labels, atMs: -Infinity };
-    this.#newestDelivered.push(newest);
-    return {
-      routed: (replica, series, items) => {
-        const tally = tallies.of(replica);
-        tally.series += series;
-        tally.routed.add(items);
-      },
-      foundInSpool: (replica, items) => {
-        const tally = tallies.of(replica);
-        tally.foundInSpool.add(items);
-        tally.spooled.add(items);
-      },
-      settled: (replica, end, from, items) => {
-        const tally = tallies.of(replica);
-        if (from === "spooled") tally.spooled.take(items);
-        tally.endOf(end).add(items);
-      },
-      spoolDamaged: (bytes) => {
-        this.#spoolDamaged.inc(labels, bytes);
-      },
-      watchLanes: (lanes) => {
-        tallies.inFlight = (replica) => lanes.inFlight(replica);
-        this.#lanes.push({ labels, lanes });
-      },
-      watchSpool: (look) => {
-        const [growth, growthOfAll] = [new Growth(SPOOL_GROWTH_MS), new Growth(SPOOL_GROWTH_MS)];
-        this.#spools.push({ labels, look, growth, growthOfAll });
-      },
-      watchMemory: (look) => {
-        this.#memories.push({ labels, look });
-      },
-      watchAge: (ageMs) => {
-        this.#ages.push({ labels, ageMs });
-      },
-      delivered: (newestTimestampMs) => {
-        newest.atMs = Math.max(newest.atMs, Math.min(newestTimestampMs, Date.now()));
-      },
-      attempted: (result, seconds) => {
-        this.#attempts.inc({ ...labels, result });
-        this.#attemptSeconds.observe(labels, seconds);
-      },
-      breaker,
-    };
+    return watched;
   }
 
   #addRoute(route: string, replicas: number): void {
-    this.#unplaced.set(route, this.#tallyCopies(route, "", replicas, this.#dropReasons));
+    const unplaced = this.#unplaced.get(route) ?? this.#tallyCopies(route, "", replicas, this.#dropReasons);
+    this.#unplaced.set(route, unplaced);
+    unplaced.haveReplicas(replicas);
     this.missingKeyLabels.inc({ route }, 0);
     this.notSelected.add({ route }, NOTHING);
     for (const reason of this.#dropReasons) {
@@ -347,6 +414,67 @@ export class Metrics {
     else this.#orphanBytes.set(labels, bytes);
   }
 
+  /** Counts what came of a request for the ledger's line of a route, which was configured when the request was routed. */
+  offered(route: string, received: Items, refusedAtDoor: Iterable<Items>): void {
+    const offered = this.#offered.get(route) ?? { received: new ItemTally(), refused: new ItemTally() };
+    this.#offered.set(route, offered);
+    offered.received.add(received);
+    for (const items of refusedAtDoor) offered.refused.add(items);
+  }
+
+  /** All of the ledger at this moment. */
+  ledger(): LedgerReport {
+    const copies = this.#upstreams.map(copyLine);
+    const routes = [...this.#unplaced.keys()].map((route) => {
+      const offered = this.#offered.get(route);
+      const [received, refused] = [offered?.received ?? NOTHING, offered?.refused ?? NOTHING];
+      return routeLine(route, received, refused, this.notSelected.get({ route }), copies);
+    });
+    return {
+      adds_up: [...copies, ...routes].every(({ difference }) => isNothing(difference)),
+      routes,
+      copies,
+      unrouted: byReason(this.#unrouted),
+      metadata: {
+        received: this.metadataReceived.get({}),
+        dropped: Object.fromEntries(
+          [...this.metadataDropped.all()].map(({ labels: { reason }, value }) => [reason, value]),
+        ),
+        upstreams: [...this.metadataForwarded.all()].map(({ labels, value }) => ({
+          upstream: labels.upstream,
+          forwarded: value,
+          delivered: this.metadataDelivered.get(labels),
+          lost: this.metadataLost.get(labels),
+        })),
+      },
+    };
+  }
+
+  /**
+   * Takes note of the configuration that is in force from now on.
+   *
+   * @param hash the same for the same configuration, whoever has it
+   * @param atMs milliseconds since the epoch
+   */
+  configured(hash: string, atMs: number): void {
+    this.#config.reset();
+    this.#config.set({ hash }, 1);
+    this.#reloadSuccessful.set(1);
+    this.#reloadSuccessAt.set(atMs / 1000);
+  }
+
+  /** Counts a reload; after one that was applied, configured() is called as well. */
+  reloaded(result: ReloadResult): void {
+    this.#reloads.inc({ result });
+    this.#reloadSuccessful.set(result === "applied" ? 1 : 0);
+  }
+
+  /** @param ratios 0 to 1, by route; routes that are not in it have none any more */
+  moved(ratios: ReadonlyMap<string, number>): void {
+    this.#moved.reset();
+    for (const [route, ratio] of ratios) this.#moved.set({ route }, ratio);
+  }
+
   async exposition(): Promise<{ contentType: string; text: string }> {
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
@@ -374,14 +502,17 @@ export class Metrics {
   }
 
   /** What is held of the memory for what is under way, in all and for requests that are being received. */
-  watchMemory(limitBytes: number, heldBytes: () => number, ofRequests: () => MemoryState): void {
+  watchMemory(
+    budget: { readonly maxBytes: number; readonly heldBytes: number },
+    ofRequests: () => MemoryState,
+  ): void {
     const limit = "What may be held in memory for what is under way (memory.in_flight_bytes)";
     this.#collected(Gauge, "in_flight_limit_bytes", limit, [], (set) => {
-      set({}, limitBytes);
+      set({}, budget.maxBytes);
     });
     const all = "Held in memory for what is under way: bodies, and what is to be delivered";
     this.#collected(Gauge, "in_flight_bytes", all, [], (set) => {
-      set({}, heldBytes());
+      set({}, budget.heldBytes);
     });
     const refused = "Write requests answered 503 unread, since too much was under way";
     this.#collected(Counter, "requests_refused_for_memory_total", refused, [], (set) => {
@@ -440,12 +571,12 @@ export class Metrics {
     const labels = ["route", "upstream"];
     const age = "How long the oldest data for the upstream has been in memory alone; 0 when there is none";
     this.#collected(Gauge, "in_flight_oldest_age_seconds", age, labels, (set) => {
-      for (const { labels, ageMs } of this.#ages) set(labels, ageMs() / 1000);
+      for (const { labels, ageMs } of this.#watched.values()) if (ageMs !== null) set(labels, ageMs() / 1000);
     });
     const lag = "How old the newest data is that the upstream has accepted; absent before there is any";
     this.#collected(Gauge, "delivered_lag_seconds", lag, labels, (set) => {
-      for (const { labels, atMs } of this.#newestDelivered) {
-        if (atMs > -Infinity) set(labels, Math.max(0, Date.now() - atMs) / 1000);
+      for (const { labels, newestDeliveredMs } of this.#watched.values()) {
+        if (newestDeliveredMs > -Infinity) set(labels, Math.max(0, Date.now() - newestDeliveredMs) / 1000);
       }
     });
   }
@@ -454,11 +585,13 @@ export class Metrics {
     const labels = ["route", "upstream"];
     const held = "Held in memory to be delivered to the upstream";
     this.#collected(Gauge, "upstream_in_flight_bytes", held, labels, (set) => {
-      for (const { labels, look } of this.#memories) set(labels, look().heldBytes);
+      for (const { labels, memory } of this.#watched.values())
+        if (memory !== null) set(labels, memory().heldBytes);
     });
     const refused = "Parts of requests not taken, since too much was held for their upstream";
     this.#collected(Counter, "upstream_refused_for_memory_total", refused, labels, (set) => {
-      for (const { labels, look } of this.#memories) set(labels, look().refusals);
+      for (const watched of this.#watched.values())
+        if (watched.refusalsBefore !== null) set(watched.labels, refusalsOf(watched));
     });
   }
 
@@ -467,27 +600,31 @@ export class Metrics {
     const behind =
       "Lanes whose upstream is away or slow, so that what comes for them is written to disk first";
     this.#collected(Gauge, "lanes_behind", behind, labels, (set) => {
-      for (const { labels, lanes } of this.#lanes) set(labels, lanes.lanesBehind);
+      for (const { labels, lanes } of this.#watched.values())
+        if (lanes !== null) set(labels, lanes.lanesBehind);
     });
     this.#collected(Gauge, "spool_bytes", "Bytes of the upstream's spool on disk", labels, (set) => {
-      for (const { labels, look } of this.#spools) set(labels, look().bytes);
+      for (const { labels, spool } of this.#watched.values())
+        if (spool !== null) set(labels, spool.look().bytes);
     });
     const help = "How long the oldest data of the upstream's spool has been there; 0 when it is empty";
     this.#collected(Gauge, "spool_oldest_age_seconds", help, labels, (set) => {
-      for (const { labels, look } of this.#spools) {
-        const { oldestAtMs } = look();
+      for (const { labels, spool } of this.#watched.values()) {
+        if (spool === null) continue;
+        const { oldestAtMs } = spool.look();
         set(labels, oldestAtMs === null ? 0 : Math.max(0, Date.now() - oldestAtMs) / 1000);
       }
     });
     const full =
       "When the upstream's spool is full if it goes on growing as in the last minutes; absent if it does not";
     this.#collected(Gauge, "spool_until_full_seconds", full, labels, (set) => {
-      for (const { labels, look, growth, growthOfAll } of this.#spools) {
-        const { bytes, maxBytes, all } = look();
+      for (const { labels, spool } of this.#watched.values()) {
+        if (spool === null) continue;
+        const { bytes, maxBytes, all } = spool.look();
         const now = Date.now();
         const seconds = Math.min(
-          untilFull(maxBytes - bytes, growth.look(now, bytes)),
-          untilFull(all.maxBytes - all.bytes, growthOfAll.look(now, all.bytes)),
+          untilFull(maxBytes - bytes, spool.growth.look(now, bytes)),
+          untilFull(all.maxBytes - all.bytes, spool.growthOfAll.look(now, all.bytes)),
         );
         if (seconds < Infinity) set(labels, seconds);
       }
@@ -520,9 +657,35 @@ export class Metrics {
     return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
   }
 
-  #items<Label extends string>(suffix: string, what: string, labelNames: Label[] = []): ItemCounters<Label> {
-    return new ItemCounters(this.#registry, suffix, what, labelNames);
+  #gauge<Label extends string>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
+    return new Gauge({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
   }
+
+  /** A counter that can be read at once. */
+  #counts<Label extends string>(name: string, help: string, labelNames: Label[] = []): Counts<Label> {
+    const counts = new Counts<Label>();
+    this.#collected(Counter, name, help, labelNames, (set) => {
+      for (const { labels, value } of counts.all()) set(labels, value);
+    });
+    return counts;
+  }
+
+  /** The same for samples, histograms and exemplars, as three metrics. */
+  #items<Label extends string>(suffix: string, what: string, labelNames: Label[] = []): ItemCounts<Label> {
+    const counts = new ItemCounts<Label>();
+    for (const item of ITEMS) {
+      const { name, help } = describeItem(item, suffix, what);
+      this.#collected(Counter, name, help, labelNames, (set) => {
+        for (const { labels, items } of counts.all()) set(labels, items[item]);
+      });
+    }
+    return counts;
+  }
+}
+
+/** How often memory was refused for an upstream, in the life of the process. */
+function refusalsOf({ refusalsBefore, memory }: WatchedUpstream): number {
+  return (refusalsBefore ?? 0) + (memory?.().refusals ?? 0);
 }
 
 /** Seconds; Infinity when nothing says that it ever will be. */
