@@ -4,31 +4,32 @@
  * A request's journey: IngestServer reads it, Writes has it routed by the Router of the setup in force and delivered by a
  * Sender for each (route, upstream), composeAnswer() tells the sender.
  */
-import { randomInt } from "node:crypto";
 import type { Logger } from "pino";
-import type { Endpoint } from "./admin/endpoint.ts";
 import { AdminServer } from "./admin/server.ts";
 import { now } from "./clock.ts";
 import type { Config } from "./config/config.ts";
+import { fingerprint, publicHash } from "./config/fingerprint.ts";
+import { DeliveryError } from "./deliver/errors.ts";
 import { DELIVERY_DROP_REASONS } from "./deliver/outcome.ts";
-import { diskFiles } from "./deliver/spool/diskFiles.ts";
-import { SpoolStore } from "./deliver/spool/spoolStore.ts";
+import { SpoolError } from "./deliver/spool/errors.ts";
+import { buildEndpoints, notReloaded, type RequestReload } from "./endpoints.ts";
 import { MemoryBudget } from "./memoryBudget.ts";
 import { refuseForMemory } from "./receive/answer.ts";
 import type { ListenAddress } from "./receive/options.ts";
-import { HEALTH_PATHS, IngestServer, READY_PATH, type WriteHandler } from "./receive/server.ts";
+import { IngestServer, type WriteHandler } from "./receive/server.ts";
+import type { ReloadOutcome, ReloadTrigger } from "./reload/outcome.ts";
 import { REFUSAL_REASONS } from "./route/door.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
 import { DROP_REASONS, UNROUTED_REASONS } from "./route/tally.ts";
 import { warmUp } from "./route/warmUp.ts";
-import { buildRouter, buildSetup } from "./setup.ts";
+import { buildRouter, buildSetup, type Setup } from "./setup.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
 import { Turns } from "./turns.ts";
-import { Upstreams } from "./upstreams.ts";
+import { Upstreams, type UpstreamsChange } from "./upstreams.ts";
 import { VERSION } from "./version.ts";
 import { warmUpHttp } from "./warmUpHttp.ts";
-import { Writes } from "./writes.ts";
+import { type Arrivals, Writes } from "./writes.ts";
 
 /** How long requests are routed before others are served. */
 const ROUTING_BUDGET_MS = 10;
@@ -45,67 +46,84 @@ const SAME_WARNING_EVERY_MS = 60_000;
 /** An address cannot be listened on; the message says which. */
 export class ListenError extends Error {}
 
+/** What a gateway is made of besides what its first configuration makes of requests. */
+interface GatewayParts {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly memory: MemoryBudget;
+  readonly arrivals: Arrivals;
+  readonly upstreams: Upstreams;
+  readonly turns: Turns;
+  readonly onReload: RequestReload;
+}
+
 export class Gateway {
-  readonly #config: Config;
+  #config: Config;
   readonly #log: Logger;
   readonly #metrics: Metrics;
   readonly #rarely = new Rarely(now, SAME_WARNING_EVERY_MS);
-  readonly #turns = new Turns(now, ROUTING_BUDGET_MS);
+  readonly #turns: Turns;
   readonly #memory: MemoryBudget;
-  /** null when no route spools. */
-  readonly #spool: SpoolStore | null;
+  readonly #arrivals: Arrivals;
   readonly #upstreams: Upstreams;
   readonly #writes: Writes;
   readonly #server: IngestServer;
   readonly #admin: AdminServer;
   #port = 0;
   #adminPort: number | null = null;
+  #isStopping = false;
 
   /**
    * Builds a gateway, which begins its work with start().
    *
+   * @param onReload what POST /-/reload does
    * @throws {SpoolError} when the spool cannot be used
    * @throws {DeliveryError} when an upstream's tls_config cannot be used
    */
-  static async open(config: Config, log: Logger): Promise<Gateway> {
-    const spools = config.routes.some(({ delivery }) => delivery.onOutage === "spool");
-    const tools = { files: diskFiles, now: Date.now, random: unguessable, log };
-    const spool = spools ? await SpoolStore.open(config.spool, tools) : null;
-    try {
-      return new Gateway(config, log, spool);
-    } catch (error) {
-      await spool?.close();
-      throw error;
-    }
-  }
-
-  private constructor(config: Config, log: Logger, spool: SpoolStore | null) {
-    this.#config = config;
-    this.#log = log;
-    this.#spool = spool;
-    this.#memory = new MemoryBudget(config.memory.inFlightBytes);
-    this.#metrics = new Metrics(VERSION, {
+  static async open(config: Config, log: Logger, onReload: RequestReload = notReloaded): Promise<Gateway> {
+    const arrivals: Arrivals = { count: 0 };
+    const metrics = new Metrics(VERSION, {
       refusal: REFUSAL_REASONS,
       drop: DROP_REASONS,
       unrouted: UNROUTED_REASONS,
       delivery: DELIVERY_DROP_REASONS,
     });
-    const [metrics, turns, memory] = [this.#metrics, this.#turns, this.#memory];
-    this.#upstreams = new Upstreams(config, {
-      log,
-      metrics,
-      memory,
-      spool,
-      answered: () => {
-        this.#writes.arrived();
-      },
-    });
-    const setup = buildSetup(config, this.#upstreams.destinations, () => turns.isDue);
-    this.#writes = new Writes(setup, { log, metrics, rarely: this.#rarely, turns });
+    const memory = new MemoryBudget(config.memory.inFlightBytes);
+    const answered = (): void => {
+      arrivals.count += 1;
+    };
+    const upstreams = new Upstreams({ log, metrics, memory, spool: config.spool, answered });
+    try {
+      const change = await upstreams.prepare(config);
+      const turns = new Turns(now, ROUTING_BUDGET_MS);
+      const setup = buildSetup(config, change.apply(), () => turns.isDue, null);
+      return new Gateway(setup, { log, metrics, memory, arrivals, upstreams, turns, onReload });
+    } catch (error) {
+      await upstreams.close(now());
+      throw error;
+    }
+  }
+
+  private constructor(setup: Setup, parts: GatewayParts) {
+    const { log, metrics, memory, arrivals, upstreams, turns, onReload } = parts;
+    this.#config = setup.config;
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#memory = memory;
+    this.#arrivals = arrivals;
+    this.#upstreams = upstreams;
+    this.#turns = turns;
+    this.#writes = new Writes(setup, { arrivals, log, metrics, rarely: this.#rarely, turns });
     metrics.watchDecisionTable(() => this.#writes.setup.router.decisionTable);
     this.#server = this.#buildServer();
-    this.#admin = new AdminServer(this.#endpoints(), config.admin.token, (error) => {
-      this.#log.error({ err: error }, "an admin request failed by a bug");
+    const endpoints = buildEndpoints({
+      exposition: () => metrics.exposition(),
+      isReady: () => this.#server.isReady,
+      ledger: () => metrics.ledger(),
+      reload: onReload,
+    });
+    this.#admin = new AdminServer(endpoints, setup.config.admin.token, (error) => {
+      log.error({ err: error }, "an admin request failed by a bug");
     });
   }
 
@@ -124,11 +142,11 @@ export class Gateway {
     } catch (error) {
       await this.#server.stop();
       await this.#upstreams.close(now());
-      await this.#spool?.close();
       throw error;
     }
     await this.#reportOrphans();
     this.#upstreams.resume();
+    this.#metrics.configured(publicHash(this.#config), Date.now());
     this.#server.setReady(true);
   }
 
@@ -156,6 +174,7 @@ export class Gateway {
    * @param haste when it is aborted, nothing is waited for any longer: what is not delivered is spooled or refused at once
    */
   async stop(haste: AbortSignal = new AbortController().signal): Promise<void> {
+    this.#isStopping = true;
     const { drainDelayMs, graceMs } = this.#config.shutdown;
     const deadline = now() + graceMs;
     this.#server.setReady(false);
@@ -163,7 +182,7 @@ export class Gateway {
     const served = this.#server.stop();
     let overdueInHaste: NodeJS.Timeout | undefined;
     whenAborted(haste, () => {
-      void this.#upstreams.close(now());
+      void this.#upstreams.closeSenders(now());
       overdueInHaste = setTimeout(() => {
         this.#server.abort();
       }, LAST_ANSWERS_IN_HASTE_MS);
@@ -171,7 +190,7 @@ export class Gateway {
     // What is still under way shortly before the end is given back, so that its sender gets an answer and not a reset.
     const giveBack = setTimeout(
       () => {
-        void this.#upstreams.close(now());
+        void this.#upstreams.closeSenders(now());
       },
       deadline - now() - Math.min(LAST_ANSWERS_MS, graceMs / 4),
     );
@@ -183,13 +202,50 @@ export class Gateway {
     clearTimeout(overdue);
     clearTimeout(overdueInHaste);
     await this.#upstreams.close(deadline);
-    await this.#spool?.close();
     await this.#admin.close();
+  }
+
+  /**
+   * Puts another configuration in force, or changes nothing. Requests that are being routed are routed by the one before to
+   * their end, and those that come meanwhile wait for the new one. Upstreams of an unchanged name go on with all that they have.
+   *
+   * What a running gateway cannot change (where it listens, its spool) is told, and takes effect at the
+   * next start. One reload at a time.
+   */
+  async reload(config: Config): Promise<ReloadOutcome> {
+    const before = this.#config;
+    if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
+    let change: UpstreamsChange;
+    try {
+      change = await this.#upstreams.prepare(config);
+    } catch (error) {
+      if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
+      return { kind: "failed", lines: [error.message] };
+    }
+    if (this.#isStopping) {
+      change.discard();
+      return { kind: "failed", lines: ["the gateway is about to end"] };
+    }
+    await this.#writes.replaceSetup((setup) =>
+      buildSetup(config, change.apply(), () => this.#turns.isDue, setup),
+    );
+    this.#config = config;
+    this.#memory.maxBytes = config.memory.inFlightBytes;
+    this.#server.setLimits(config.limits);
+    this.#admin.setToken(config.admin.token);
+    this.#metrics.configured(publicHash(config), Date.now());
+    return { kind: "applied", lines: restartLines(before, config) };
+  }
+
+  /** Counts a reload that has come to its end; one that found nothing new when nobody had asked is none. */
+  countReload({ kind }: ReloadOutcome, trigger: ReloadTrigger): void {
+    if (kind === "unchanged" && trigger === "watch") return;
+    this.#metrics.reloaded(kind === "unchanged" ? "applied" : kind);
   }
 
   /** What upstreams have left in the spool that the configuration does not name any more. */
   async #reportOrphans(): Promise<void> {
-    const orphans = this.#spool?.orphans() ?? [];
+    const orphans = this.#upstreams.orphans();
     const drops = this.#config.spool.orphans === "drop";
     for (const { route, upstream, records, bytes } of orphans) {
       const fate = drops ? "dropped (spool.orphans: drop)" : "kept until the upstream is configured again";
@@ -197,29 +253,7 @@ export class Gateway {
       this.#log.warn({ route, upstream, records, bytes }, message);
       this.#metrics.orphans(route, upstream, records, bytes, drops);
     }
-    if (drops) await this.#spool?.dropOrphans();
-  }
-
-  #endpoints(): Endpoint[] {
-    const healthy: Endpoint["answer"] = () => ({ kind: "text", status: 200, text: "healthy" });
-    return [
-      {
-        method: "GET",
-        path: "/metrics",
-        isPublic: true,
-        answer: async () => ({ kind: "text", status: 200, ...(await this.#metrics.exposition()) }),
-      },
-      ...HEALTH_PATHS.map((path): Endpoint => ({ method: "GET", path, isPublic: true, answer: healthy })),
-      {
-        method: "GET",
-        path: READY_PATH,
-        isPublic: true,
-        answer: () =>
-          this.#server.isReady
-            ? { kind: "text", status: 200, text: "ready" }
-            : { kind: "text", status: 503, text: "not ready" },
-      },
-    ];
+    if (drops) await this.#upstreams.dropOrphans();
   }
 
   #buildServer(): IngestServer {
@@ -248,7 +282,7 @@ export class Gateway {
           this.#turns.giveWay();
         },
         arrived: () => {
-          this.#writes.arrived();
+          this.#arrivals.count += 1;
         },
         bodyRead: (bytes) => {
           this.#metrics.bodyBytes.inc(bytes);
@@ -284,6 +318,19 @@ async function listenOn(
   }
 }
 
+/** What of a configuration takes effect at the next start alone. */
+function restartLines(before: Config, after: Config): string[] {
+  const parts: readonly [string, (config: Config) => unknown][] = [
+    ["listen", ({ listen }) => listen],
+    ["admin_listen", ({ admin }) => admin.listen],
+    ["max_connection_age", ({ maxConnectionAgeMs }) => maxConnectionAgeMs],
+    ["spool", ({ spool }) => spool],
+  ];
+  return parts
+    .filter(([, of]) => fingerprint(of(before)) !== fingerprint(of(after)))
+    .map(([name]) => `${name} is another and takes effect at the next start`);
+}
+
 /** Calls back at once if it is aborted already. */
 function whenAborted(signal: AbortSignal, callback: () => void): void {
   if (signal.aborted) callback();
@@ -298,9 +345,4 @@ async function waitFor(ms: number, haste: AbortSignal): Promise<void> {
       resolve();
     });
   });
-}
-
-/** A random number from 0 up to 1 that nobody can tell from others that he has seen, unlike Math.random(). */
-function unguessable(): number {
-  return randomInt(2 ** 47) / 2 ** 47;
 }

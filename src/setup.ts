@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { now } from "./clock.ts";
 import type { Config } from "./config/config.ts";
+import { fingerprint } from "./config/fingerprint.ts";
 import { MAX_BATCH_PLAIN_BYTES } from "./deliver/batch.ts";
 import { Resends } from "./deliver/resends.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
@@ -21,8 +22,22 @@ export interface Setup {
   readonly destinations: readonly (readonly Destination[])[];
 }
 
-/** @param isDue see RouterTools */
-export function buildSetup(config: Config, destinations: Setup["destinations"], isDue: () => boolean): Setup {
+/**
+ * Builds what a configuration makes of requests. Where it routes as the one before, that one's router goes on, with all
+ * that it has decided.
+ *
+ * @param isDue  see RouterTools
+ * @param before null at the start
+ */
+export function buildSetup(
+  config: Config,
+  destinations: Setup["destinations"],
+  isDue: () => boolean,
+  before: Setup | null,
+): Setup {
+  if (before !== null && routing(config) === routing(before.config)) {
+    return { ...before, config, destinations };
+  }
   return {
     config,
     tenants: new Tenants(
@@ -33,6 +48,14 @@ export function buildSetup(config: Config, destinations: Setup["destinations"], 
     resends: new Resends(now),
     destinations,
   };
+}
+
+/** All that a router, and tenants, are made of. */
+function routing({ limits, memory, relabel, routes }: Config): string {
+  const routed = routes.map(({ route, delivery: { maxSamplesPerSend, lanes } }) => {
+    return { route, maxSamplesPerSend, lanes };
+  });
+  return fingerprint([limits, memory.decisionTable, relabel, routed]);
 }
 
 export function buildRouter(

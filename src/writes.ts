@@ -20,8 +20,14 @@ import type { Rarely } from "./telemetry/rarely.ts";
 import type { Turns } from "./turns.ts";
 import type { Destination } from "./upstreams.ts";
 
+/** Grows with whatever reaches the gateway: requests, their bodies, and upstreams' answers. */
+export interface Arrivals {
+  count: number;
+}
+
 /** What writes share with the rest of the gateway. */
 export interface WriteTools {
+  readonly arrivals: Arrivals;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly rarely: Rarely;
@@ -40,15 +46,15 @@ export class Writes {
   readonly #metrics: Metrics;
   readonly #rarely: Rarely;
   readonly #turns: Turns;
+  readonly #arrivals: Arrivals;
   #setup: Setup;
   /** Senders that got parcels which may wait for company. */
   readonly #unflushed = new Set<Sender>();
   #watchesForIdle = false;
-  /** Grows with whatever reaches the gateway: requests, their bodies, and upstreams' answers. */
-  #arrivals = 0;
 
-  constructor(setup: Setup, { log, metrics, rarely, turns }: WriteTools) {
+  constructor(setup: Setup, { arrivals, log, metrics, rarely, turns }: WriteTools) {
     this.#setup = setup;
+    this.#arrivals = arrivals;
     this.#log = log;
     this.#metrics = metrics;
     this.#rarely = rarely;
@@ -63,17 +69,12 @@ export class Writes {
   /**
    * Has requests routed by another setup, from the next one on.
    *
-   * @param begin called when no request is being routed, and before the next one is
+   * @param next given the one before; called when no request is being routed, and before the next one is
    */
-  replaceSetup(begin: () => Setup): Promise<void> {
+  replaceSetup(next: (before: Setup) => Setup): Promise<void> {
     return this.#turns.between(() => {
-      this.#setup = begin();
+      this.#setup = next(this.#setup);
     });
-  }
-
-  /** Something has reached the gateway that parcels may come of. */
-  arrived(): void {
-    this.#arrivals += 1;
   }
 
   /** See WriteHandler. Routes first and delivers then, so that nothing holds the request while its parts wait. */
@@ -151,10 +152,10 @@ export class Writes {
   #flushWhenIdle(): void {
     if (this.#watchesForIdle) return;
     this.#watchesForIdle = true;
-    let seen = this.#arrivals;
+    let seen = this.#arrivals.count;
     const look = (): void => {
-      if (this.#turns.waiting > 0 || seen !== this.#arrivals) {
-        seen = this.#arrivals;
+      if (this.#turns.waiting > 0 || seen !== this.#arrivals.count) {
+        seen = this.#arrivals.count;
         setImmediate(look);
         return;
       }

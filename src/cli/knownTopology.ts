@@ -8,6 +8,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import { readTextFile } from "../config/textFile.ts";
 import {
@@ -16,7 +17,7 @@ import {
   type RoutePlacement,
   type RouteTopology,
 } from "../route/renumbering.ts";
-import { describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
+import { changeLine, describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
 import { isKnownFile, readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
 const FILE = "topology.json";
@@ -63,6 +64,14 @@ export function compareWithKnown(folder: string, config: Config): RouteChange[] 
     const before = byName.get(route.name);
     return before === undefined ? [] : [describeChange(`the last start (${known.file})`, before, route)];
   });
+}
+
+/** Logs what is different from the last start: a warning where slots are renumbered, with how to write the list instead. */
+export function tellChanges(changes: readonly RouteChange[], isLegacy: boolean, log: Logger): void {
+  for (const change of changes) {
+    if (change.kind === "same") continue;
+    log[change.kind === "renumbered" ? "warn" : "info"](changeLine(change, isLegacy));
+  }
 }
 
 /**

@@ -5,11 +5,12 @@ import { type LoadOptions, loadConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import { DeliveryError } from "../deliver/errors.ts";
 import { SpoolError } from "../deliver/spool/errors.ts";
+import type { RequestReload } from "../endpoints.ts";
 import { Gateway, ListenError } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
-import { changeLine, type RouteChange } from "./changeText.ts";
-import { compareWithKnown, keepKnown } from "./knownTopology.ts";
+import { FileReloads } from "./fileReloads.ts";
+import { compareWithKnown, tellChanges } from "./knownTopology.ts";
 import { waitForSignal } from "./stopSignal.ts";
 
 export interface ServeOptions extends LoadOptions {
@@ -21,7 +22,8 @@ export interface ServeOptions extends LoadOptions {
  */
 export async function serve(file: string, options: ServeOptions): Promise<number> {
   const log = createLog(options.logLevel);
-  const { origin, config, problems } = loadConfig(file, options);
+  const loaded = loadConfig(file, options);
+  const { origin, config, problems } = loaded;
   for (const problem of problems) {
     log[problem.severity === "error" ? "error" : "warn"](formatProblem(problem));
   }
@@ -32,10 +34,11 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   const ended = waitForSignal("SIGTERM", "SIGINT");
   const endedAgain = ended.then(() => waitForSignal("SIGTERM", "SIGINT"));
   tellChanges(compareWithKnown(config.spool.path, config), origin === "legacy", log);
-  const gateway = await start(config, log);
+  const reloads = new FileReloads(file, options, log);
+  process.on("SIGHUP", () => void reloads.reload("signal", false));
+  const gateway = await start(config, log, (force) => reloads.reload("request", force));
   if (gateway === null) return 1;
-  const fault = await keepKnown(config.spool.path, config);
-  if (fault !== null) log.warn(fault);
+  await reloads.begin(gateway, loaded);
   const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
   log.info(
     {
@@ -49,14 +52,8 @@ export async function serve(file: string, options: ServeOptions): Promise<number
     },
     "listening",
   );
-  // Unheard it would end the process at once; other programs read their configuration again.
-  process.on("SIGHUP", () => {
-    log.warn(
-      { file },
-      "SIGHUP changes nothing: the configuration is read at the start; restart to apply changes",
-    );
-  });
   const signal = await ended;
+  reloads.stop();
   log.info({ signal }, "stopping: not ready any more, requests under way are finished");
   const haste = new AbortController();
   void endedAgain.then((again) => {
@@ -68,19 +65,11 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   return 0;
 }
 
-/** Logs what is different from the last start: a warning where slots are renumbered, with how to write the list instead. */
-function tellChanges(changes: readonly RouteChange[], isLegacy: boolean, log: Logger): void {
-  for (const change of changes) {
-    if (change.kind === "same") continue;
-    log[change.kind === "renumbered" ? "warn" : "info"](changeLine(change, isLegacy));
-  }
-}
-
 /** Answers null, and says why, when the gateway cannot start. */
-async function start(config: Config, log: Logger): Promise<Gateway | null> {
+async function start(config: Config, log: Logger, onReload: RequestReload): Promise<Gateway | null> {
   let gateway: Gateway;
   try {
-    gateway = await Gateway.open(config, log);
+    gateway = await Gateway.open(config, log, onReload);
   } catch (error) {
     if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
     log.error(`${error.message}; the gateway does not start`);

@@ -26,6 +26,15 @@ interface Tools {
   readonly userAgent: string;
 }
 
+/**
+ * Whether an upstream can be reached with what is configured for it.
+ *
+ * @throws {DeliveryError} DELIVERY_TLS when tls_config cannot be used
+ */
+export function checkUpstream(upstream: UpstreamOptions): void {
+  buildTls(upstream);
+}
+
 /** Connections to one upstream, and what every request to it carries. */
 export class UpstreamClient {
   readonly #connections: Connections;

@@ -63,7 +63,7 @@ export interface ReceiveEvents {
 }
 
 export class IngestServer {
-  readonly #limits: BodyLimits;
+  #limits: BodyLimits;
   readonly #handler: WriteHandler;
   readonly #events: ReceiveEvents;
   readonly #now: () => number;
@@ -127,6 +127,11 @@ export class IngestServer {
   setReady(ready: boolean): void {
     this.#isLeaving = this.#ready && !ready;
     this.#ready = ready;
+  }
+
+  /** For requests from now on. */
+  setLimits(limits: BodyLimits): void {
+    this.#limits = limits;
   }
 
   get isReady(): boolean {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -57,28 +57,80 @@ class Command {
   }
 }
 
-async function serving(configText: string): Promise<{ command: Command; url: string }> {
+interface Serving {
+  readonly command: Command;
+  readonly url: string;
+  /** Its configuration. */
+  readonly file: string;
+}
+
+async function serving(configText: string): Promise<Serving> {
   const file = join(folder, "config.yaml");
   writeFileSync(file, `listen: 127.0.0.1:0\nadmin_listen: off\n${configText}`);
   const command = new Command("serve", "--config", file);
   await expect.poll(() => command.error).toContain('"listening"');
   const line = command.error.split("\n").find((text) => text.includes('"listening"')) ?? "{}";
   const { port } = JSON.parse(line) as { port: number };
-  return { command, url: `http://127.0.0.1:${port}` };
+  return { command, url: `http://127.0.0.1:${port}`, file };
 }
 
 function write(url: string): Promise<Response> {
   return fetch(`${url}/api/v1/write`, { method: "POST", body: new Uint8Array(requestBody(oneSample("up"))) });
 }
 
-describe("SIGHUP", () => {
-  it("changes nothing and says so", async () => {
-    const { command, url } = await serving(taskRoute(["http://127.0.0.1:1/"]));
-    command.child.kill("SIGHUP");
-    await expect.poll(() => command.error).toContain("SIGHUP changes nothing");
-    expect((await fetch(`${url}/-/ready`)).status).toBe(200);
+describe("a configuration that changes", () => {
+  /** Serves, and has upstream a at one receiver first and at another when told. */
+  async function servingFile(
+    options = "",
+  ): Promise<{ served: Serving; receivers: readonly Receiver[]; move: (text?: string) => void }> {
+    const receivers = [new Receiver(), new Receiver()];
+    const [first = "", second = ""] = await Promise.all(receivers.map((receiver) => receiver.start()));
+    const served = await serving(`${options}${taskRoute([first])}`);
+    const move = (text = `${options}${taskRoute([second])}`): void => {
+      writeFileSync(`${served.file}.new`, `listen: 127.0.0.1:0\nadmin_listen: off\n${text}`);
+      renameSync(`${served.file}.new`, served.file);
+    };
+    return { served, receivers, move };
+  }
+
+  async function end({ command }: Serving): Promise<void> {
     command.child.kill("SIGTERM");
     expect(await command.exit()).toBe(0);
+  }
+
+  it("is in force soon after the file has changed", async () => {
+    const { served, receivers, move } = await servingFile();
+    move();
+    await expect
+      .poll(() => served.command.error, { timeout: 5_000 })
+      .toContain("the configuration is in force");
+    expect((await write(served.url)).status).toBe(204);
+    expect(receivers.map(({ requests }) => requests.length)).toEqual([0, 1]);
+    await end(served);
+  });
+
+  it("is in force after SIGHUP where files are not watched", async () => {
+    const { served, receivers, move } = await servingFile("reload: {watch: false}\n");
+    move();
+    served.command.child.kill("SIGHUP");
+    await expect.poll(() => served.command.error).toContain("the configuration is in force");
+    expect((await write(served.url)).status).toBe(204);
+    expect(receivers.map(({ requests }) => requests.length)).toEqual([0, 1]);
+    await end(served);
+  });
+
+  it("changes nothing when it is invalid, says what is wrong, and shows it in the metrics", async () => {
+    const { served, receivers, move } = await servingFile("reload: {watch: false}\n");
+    move("routes: 1");
+    served.command.child.kill("SIGHUP");
+    await expect.poll(() => served.command.error).toContain("the one before stays in force");
+    expect(served.command.error).toContain(":3:9: routes: want a list of routes; got text");
+    expect((await write(served.url)).status).toBe(204);
+    expect(receivers.map(({ requests }) => requests.length)).toEqual([1, 0]);
+    const metrics = await (await fetch(`${served.url}/metrics`)).text();
+    expect(metrics).toContain("stream_metrics_route_config_last_reload_successful 0\n");
+    expect(metrics).toContain('stream_metrics_route_reloads_total{result="invalid"} 1\n');
+    await end(served);
   });
 });
 

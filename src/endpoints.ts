@@ -1,0 +1,72 @@
+/** What the admin listener of a gateway offers. */
+import type { AdminAnswer, Endpoint } from "./admin/endpoint.ts";
+import { HEALTH_PATHS, READY_PATH } from "./receive/server.ts";
+import type { ReloadOutcome } from "./reload/outcome.ts";
+import type { LedgerReport } from "./telemetry/ledgerReport.ts";
+
+/** Reads the configuration again. @param force whatever that moves */
+export type RequestReload = (force: boolean) => Promise<ReloadOutcome>;
+
+/** For a gateway whose configuration comes from no file. */
+export const notReloaded: RequestReload = () =>
+  Promise.resolve({ kind: "failed", lines: ["this gateway reads no file"] });
+
+/** What endpoints ask of their gateway. */
+export interface EndpointTools {
+  readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  readonly isReady: () => boolean;
+  readonly ledger: () => LedgerReport;
+  readonly reload: RequestReload;
+}
+
+export function buildEndpoints({ exposition, isReady, ledger, reload }: EndpointTools): Endpoint[] {
+  return [
+    {
+      method: "GET",
+      path: "/metrics",
+      isPublic: true,
+      answer: async () => ({ kind: "text", status: 200, ...(await exposition()) }),
+    },
+    ...HEALTH_PATHS.map((path): Endpoint => ({
+      method: "GET",
+      path,
+      isPublic: true,
+      answer: () => ({ kind: "text", status: 200, text: "healthy" }),
+    })),
+    {
+      method: "GET",
+      path: READY_PATH,
+      isPublic: true,
+      answer: () =>
+        isReady()
+          ? { kind: "text", status: 200, text: "ready" }
+          : { kind: "text", status: 503, text: "not ready" },
+    },
+    {
+      method: "GET",
+      path: "/api/v1/status/ledger",
+      answer: () => ({ kind: "data", data: ledger() }),
+    },
+    {
+      method: "POST",
+      path: "/-/reload",
+      answer: async ({ query }) => reloadAnswer(await reload(query.get("force") === "true")),
+    },
+  ];
+}
+
+const RELOAD_STATUS = { applied: 200, unchanged: 200, invalid: 400, refused: 409, failed: 503 } as const;
+const RELOAD_WORDS = {
+  applied: "the configuration is in force",
+  unchanged: "the configuration is the one that runs",
+  invalid: "the configuration is invalid and changes nothing",
+  refused: "the configuration is refused and changes nothing",
+  failed: "the configuration cannot be put in force and changes nothing",
+} as const;
+
+/** For a person with curl. */
+function reloadAnswer(outcome: ReloadOutcome): AdminAnswer {
+  const lines = outcome.kind === "unchanged" ? [] : outcome.lines;
+  const text = [RELOAD_WORDS[outcome.kind], ...lines].map((line) => `${line}\n`).join("");
+  return { kind: "text", status: RELOAD_STATUS[outcome.kind], text };
+}
