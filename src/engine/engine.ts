@@ -31,6 +31,8 @@ export interface EngineOptions {
   readonly destinations: readonly DestinationLimits[];
   /** How many counts there are that decisions can add their series to. */
   readonly tallies: number;
+  /** Where one epoch ends and the next begins: milliseconds since the epoch of clocks, ascending; 65,535 at most. */
+  readonly bounds: readonly number[];
   /** Decisions that a generation of the table holds; two are kept. */
   readonly tableSeries: number;
   /** Memory for the whole table, in bytes; it holds fewer series if this does not reach. */
@@ -39,12 +41,33 @@ export interface EngineOptions {
   readonly hashKey: Uint8Array;
 }
 
-/** What a decision does with a series. */
-export type Effect =
-  /** It goes to a destination, with ranges of its message replaced: in order, none overlaps. */
-  | { readonly kind: "send"; readonly destination: number; readonly splices: readonly Replacement[] }
-  /** It is added to a count. */
-  | { readonly kind: "count"; readonly tally: number };
+/** What a decision does with a series, or with a part of its items. */
+export type Effect = SendEffect | CountEffect;
+
+/** It goes to a destination, with ranges of its message replaced: in order, none overlaps. */
+export interface SendEffect {
+  readonly kind: "send";
+  readonly destination: number;
+  readonly splices: readonly Replacement[];
+  /** How many items go there, where these are not all that the series has. */
+  readonly items?: ItemTotals;
+}
+
+/** It is added to a count. */
+export interface CountEffect {
+  readonly kind: "count";
+  readonly tally: number;
+  /** How many items are counted, where these are not all that the series has. */
+  readonly items?: ItemTotals;
+}
+
+export type ItemTotals = Omit<Counts, "series">;
+
+/** What a decision does with a series whose items are of this epoch, or of those behind it up to that of the next section. */
+export interface Section {
+  readonly firstEpoch: number;
+  readonly effects: readonly Effect[];
+}
 
 /** Bytes [keep, resume) of a message are replaced by `inserted`; places count from the message's first byte. */
 export interface Replacement {
@@ -84,6 +107,8 @@ export interface Row extends Counts {
   readonly end: number;
   /** End of the label fields that it begins with, or, when they are not all of them, `end`. */
   readonly labelsEnd: number;
+  /** Whether it has items of several epochs. */
+  readonly isSplit: boolean;
 }
 
 /** A series as the table knows it: its hash, under the key of this engine, in signed words. */
@@ -110,7 +135,7 @@ export interface Piece {
   /** Snappy elements. The ELEMENTS_HEADROOM bytes in front of them, in the same buffer, are free for who has the piece. */
   readonly elements: Uint8Array;
   readonly series: number;
-  readonly items: Omit<Counts, "series">;
+  readonly items: ItemTotals;
 }
 
 export interface TableState {
@@ -152,7 +177,10 @@ const ROW = {
   kind: 7,
   hash: 8,
 } as const;
+/** In the lowest of the four bytes of `kind`, and in the one above it. */
 const KIND_WHOLE = 1;
+const KIND_BITS = 0xff;
+const SPLIT_BITS = 0xff00;
 const PIECE = {
   stride: 12,
   series: 0,
@@ -170,6 +198,11 @@ const DESTINATION_HEADER_BYTES = 16;
 const TALLY = 0x80000000;
 /** In place of a destination: one more replacement for the one before. */
 const FURTHER = 0x40000000;
+/** Before a destination or a tally: what part of the items it gets. */
+const ITEMS = 0xc0000000;
+/** In a record's number of entries. */
+const SECTIONED = 0x80000000;
+const NO_EPOCH_BEHIND = 0xffffffff;
 const UNCHANGED: Replacement = { keep: 0, resume: 0, inserted: new Uint8Array(0) };
 
 export class Engine {
@@ -184,8 +217,11 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const program = instantiate();
-    const { destinations, tallies, tableSeries, tableBytes, hashKey } = options;
-    program.configure(destinations.length, tallies, tableSeries, tableBytes);
+    const { destinations, tallies, bounds, tableSeries, tableBytes, hashKey } = options;
+    program.configure(destinations.length, tallies, bounds.length, tableSeries, tableBytes);
+    bounds.forEach((bound, index) => {
+      program.setBound(index, bound % 2 ** 32, Math.floor(bound / 2 ** 32));
+    });
     destinations.forEach(({ maxItems, maxPlainBytes }, number) => {
       program.setLimits(number, maxItems, maxPlainBytes);
     });
@@ -295,11 +331,13 @@ export class Engine {
 
   row(row: number): Row {
     const at = this.#rowsAt + row * ROW.stride;
-    const isWhole = this.#number(at + ROW.kind) === KIND_WHOLE;
+    const kind = this.#number(at + ROW.kind);
+    const isWhole = (kind & KIND_BITS) === KIND_WHOLE;
     return {
       start: this.#number(at + ROW.start),
       end: this.#number(at + ROW.end),
       labelsEnd: this.#number(at + (isWhole ? ROW.end : ROW.labelsEnd)),
+      isSplit: (kind & SPLIT_BITS) !== 0,
       series: 1,
       samples: this.#number(at + ROW.samples),
       histograms: this.#number(at + ROW.histograms),
@@ -314,23 +352,29 @@ export class Engine {
   }
 
   /**
-   * Gives a row its decision.
+   * Gives a row its decision. One of several sections is not for rows with items of several epochs, which get what is to become
+   * of them as one section, and of which none is kept.
    *
-   * @param keep whether all series of equal label bytes and context get it; those that scan() calls whole never do
+   * @param sections in ascending order, the first from epoch 0 on; one where the epoch makes no difference
+   * @param keep     whether all series of equal label bytes and context get it; those that scan() calls whole never do
    */
-  decide(row: number, context: number, effects: readonly Effect[], keep: boolean): void {
-    let length = 0;
-    let entries = 0;
-    for (const effect of effects) {
-      if (effect.kind === "count" || effect.splices.length === 0) length += DESTINATION_HEADER_BYTES;
-      else for (const splice of effect.splices) length += entryBytes(splice);
-      entries += effect.kind === "count" ? 1 : Math.max(1, effect.splices.length);
+  decide(row: number, context: number, sections: readonly Section[], keep: boolean): void {
+    const only = sections.length === 1 ? sections[0] : undefined;
+    const sizes = sections.map(({ effects }) => sizeOf(effects));
+    let bytes = only === undefined ? sections.length * DESTINATION_HEADER_BYTES : 0;
+    let entries = only === undefined ? sections.length : 0;
+    for (const size of sizes) {
+      bytes += size.bytes;
+      entries += size.entries;
     }
-    let at = this.#program.decide(row, context, length, keep);
+    let at = this.#program.decide(row, context, bytes, keep);
     this.#refresh();
-    this.#write(at, entries);
+    this.#write(at, only === undefined ? (entries | SECTIONED) >>> 0 : entries);
     at += 4;
-    for (const effect of effects) at = this.#writeEffect(at, effect);
+    for (const [index, { effects }] of sections.entries()) {
+      if (only === undefined) at = this.#writeSection(at, sections[index + 1], sizes[index] ?? NO_SIZE);
+      for (const effect of effects) at = this.#writeEffect(at, effect);
+    }
   }
 
   /** Says for the coming emit() that a destination's parcel is open, and what it holds. */
@@ -417,8 +461,19 @@ export class Engine {
     };
   }
 
+  /** Writes the entry that begins a section, and answers where it ends. */
+  #writeSection(at: number, next: Section | undefined, { entries, bytes }: RecordSize): number {
+    this.#write(at, next?.firstEpoch ?? NO_EPOCH_BEHIND);
+    this.#write(at + 4, entries);
+    this.#write(at + 8, DESTINATION_HEADER_BYTES + bytes);
+    this.#write(at + 12, 0);
+    return at + DESTINATION_HEADER_BYTES;
+  }
+
   /** Answers where it ends. */
-  #writeEffect(at: number, effect: Effect): number {
+  #writeEffect(start: number, effect: Effect): number {
+    const { items } = effect;
+    const at = items === undefined ? start : this.#writeEntry(start, ITEMS, itemsEntry(items));
     if (effect.kind === "count") return this.#writeEntry(at, (TALLY | effect.tally) >>> 0, UNCHANGED);
     const { destination, splices } = effect;
     let end = this.#writeEntry(at, destination, splices[0] ?? UNCHANGED);
@@ -475,4 +530,31 @@ export class Engine {
 
 function entryBytes({ inserted }: Replacement): number {
   return DESTINATION_HEADER_BYTES + ((inserted.length + 7) & ~7);
+}
+
+/** What effects take in a record. */
+interface RecordSize {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+const NO_SIZE: RecordSize = { bytes: 0, entries: 0 };
+
+function sizeOf(effects: readonly Effect[]): RecordSize {
+  let bytes = 0;
+  let entries = 0;
+  for (const effect of effects) {
+    if (effect.kind === "count" || effect.splices.length === 0) bytes += DESTINATION_HEADER_BYTES;
+    else for (const splice of effect.splices) bytes += entryBytes(splice);
+    entries += effect.kind === "count" ? 1 : Math.max(1, effect.splices.length);
+    if (effect.items === undefined) continue;
+    bytes += entryBytes(itemsEntry(effect.items));
+    entries += 1;
+  }
+  return { bytes, entries };
+}
+
+function itemsEntry({ samples, histograms, exemplars }: ItemTotals): Replacement {
+  const inserted = new Uint8Array(Uint32Array.of(samples, histograms, exemplars).buffer);
+  return { ...UNCHANGED, inserted };
 }

@@ -4,7 +4,14 @@ import { readFileSync } from "node:fs";
 /** Addresses and lengths are numbers of 32 bits; a boolean is 0 or 1. */
 export interface EngineProgram {
   readonly memory: WebAssembly.Memory;
-  configure(destinations: number, tallies: number, tableSeries: number, tableBytes: number): void;
+  configure(
+    destinations: number,
+    tallies: number,
+    bounds: number,
+    tableSeries: number,
+    tableBytes: number,
+  ): void;
+  setBound(index: number, lower: number, upper: number): void;
   setLimits(destination: number, maxItems: number, maxPlainBytes: number): void;
   reportAt(): number;
   hashKeyAt(): number;

@@ -30,8 +30,14 @@ export type RouteDecision =
   | { readonly kind: "not_selected" }
   /** After the route had selected it, and before it had a place: for what the route's rules made of it. */
   | { readonly kind: "dropped"; readonly reason: DropReason }
-  /** It has places, and one copy for every upstream that is in them. */
-  | { readonly kind: "placed"; readonly placed: Placed; readonly copies: readonly UpstreamCopy[] };
+  | PlacedDecision;
+
+/** It has places, and one copy for every upstream that is in them. */
+export interface PlacedDecision {
+  readonly kind: "placed";
+  readonly placed: Placed;
+  readonly copies: readonly UpstreamCopy[];
+}
 
 /** The copy for one upstream. */
 export interface UpstreamCopy {

@@ -5,8 +5,16 @@
  * parcel holds copies of one replica and is counted with it, and the ledger of every (route, replica) adds up exactly. Parcels of
  * several replicas still share lanes, and so requests: they meet in the upstream's sender.
  */
-import type { Effect } from "../engine/engine.ts";
-import { type CopyDecision, copyFor, type Decision, type RouteDecision } from "./decide.ts";
+import type { Effect, Section } from "../engine/engine.ts";
+import {
+  type CopyDecision,
+  copyFor,
+  type Decision,
+  type PlacedDecision,
+  type RouteDecision,
+} from "./decide.ts";
+import type { EpochItems } from "./epochItems.ts";
+import { Epochs } from "./epochs.ts";
 import type { ParcelLimits, RouteOptions } from "./options.ts";
 import { type DropReason, Tallies, type Tally } from "./tally.ts";
 
@@ -46,6 +54,8 @@ export class Destinations {
   readonly limits: readonly ParcelLimits[];
   /** By number of the tally. */
   readonly tallies: readonly Tally[];
+  /** In which decisions may differ. */
+  readonly epochs: Epochs;
   readonly #tallies: Tallies;
   readonly #numbering: readonly RouteNumbering[];
 
@@ -68,19 +78,58 @@ export class Destinations {
     this.routes = routes.length;
     this.addresses = addresses;
     this.limits = limits;
+    this.epochs = new Epochs(routes.map(({ route }) => route.topology));
     this.#tallies = new Tallies(routes.map(({ route }) => route.placement.replicas));
     this.tallies = this.#tallies.all;
   }
 
-  /** What the engine does with a series that is decided so. */
-  effects(decision: Decision): readonly Effect[] {
+  /** What the engine does with a series that is decided so: a section for each run of epochs in which that is the same. */
+  sections(decision: Decision): readonly Section[] {
+    const sections = [{ firstEpoch: 0, effects: this.#effects(decision, 0) }];
+    for (let epoch = 1; epoch <= this.epochs.bounds.length; epoch++) {
+      if (!this.#changes(decision, epoch)) continue;
+      sections.push({ firstEpoch: epoch, effects: this.#effects(decision, epoch) });
+    }
+    return sections;
+  }
+
+  /**
+   * The same for a series that has items of several epochs, and more than one section: every upstream gets the series with the
+   * items of the epochs in which it is its place, whole if these are all. So a series may count as several, one for each part.
+   */
+  splitEffects(decision: Decision, series: EpochItems): readonly Effect[] {
+    const effects: Effect[] = [];
+    const routes = decision.kind === "offered" ? decision.routes : [];
+    for (const [route, each] of routes.entries()) {
+      if (each.kind === "placed") this.#addParts(effects, each, route, series);
+      else this.#addEffects(effects, each, route, 0);
+    }
+    return effects;
+  }
+
+  /** Whether a series has another place in an epoch than in the one before. */
+  #changes(decision: Decision, epoch: number): boolean {
+    if (decision.kind !== "offered") return false;
+    return decision.routes.some((each, route) => {
+      if (each.kind !== "placed") return false;
+      const before = this.#placeIn(each, route, epoch - 1);
+      return this.#placeIn(each, route, epoch).some((upstream, replica) => upstream !== before[replica]);
+    });
+  }
+
+  /** The upstreams, by replica. */
+  #placeIn({ placed }: PlacedDecision, route: number, epoch: number): readonly number[] {
+    return placed.places[this.epochs.periodOf(route, epoch)]?.upstreams ?? [];
+  }
+
+  #effects(decision: Decision, epoch: number): readonly Effect[] {
     if (decision.kind === "refused") return NO_EFFECT;
     if (decision.kind === "dropped") {
       return [this.#count({ kind: "unrouted", reason: decision.reason }), ...this.#selectedByNone()];
     }
     const effects: Effect[] = [];
     decision.routes.forEach((each, route) => {
-      this.#addEffects(effects, each, route);
+      this.#addEffects(effects, each, route, epoch);
     });
     if (decision.routes.every(({ kind }) => kind === "not_selected")) {
       effects.push(this.#count({ kind: "unrouted", reason: "no_route" }));
@@ -88,7 +137,7 @@ export class Destinations {
     return effects;
   }
 
-  #addEffects(effects: Effect[], decision: RouteDecision, route: number): void {
+  #addEffects(effects: Effect[], decision: RouteDecision, route: number, epoch: number): void {
     if (decision.kind === "not_selected") {
       effects.push(this.#count({ kind: "not_selected", route }));
       return;
@@ -98,9 +147,27 @@ export class Destinations {
       return;
     }
     const { placed, copies } = decision;
-    for (const [replica, upstream] of (placed.places[0]?.upstreams ?? []).entries()) {
+    for (const [replica, upstream] of this.#placeIn(decision, route, epoch).entries()) {
       const copy = copyFor(copies, upstream);
       effects.push(this.#effectOf(copy, { route, upstream, replica }, placed.placementKey));
+    }
+    if (placed.missingKeyLabels) effects.push(this.#count({ kind: "missing_key_labels", route }));
+  }
+
+  #addParts(effects: Effect[], decision: PlacedDecision, route: number, series: EpochItems): void {
+    const { placed, copies } = decision;
+    const { replicas } = this.#numbering[route] ?? NO_ROUTE;
+    for (let replica = 0; replica < replicas; replica++) {
+      const byUpstream = new Map<number, Set<number>>();
+      for (const epoch of series.occurring) {
+        const upstream = this.#placeIn(decision, route, epoch)[replica] ?? -1;
+        byUpstream.set(upstream, (byUpstream.get(upstream) ?? new Set()).add(epoch));
+      }
+      for (const [upstream, epochs] of byUpstream) {
+        const copy = copyFor(copies, upstream);
+        const effect = this.#effectOf(copy, { route, upstream, replica }, placed.placementKey);
+        effects.push(byUpstream.size === 1 ? effect : series.part(effect, epochs));
+      }
     }
     if (placed.missingKeyLabels) effects.push(this.#count({ kind: "missing_key_labels", route }));
   }

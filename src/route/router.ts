@@ -4,14 +4,22 @@
  * A series' decision is made here, once, from its labels, and replayed by the engine whenever its label bytes come again.
  * The whole request is scanned before anything is answered, so a request that is broken at its end forwards nothing.
  */
-import { Engine, HASH_KEY_BYTES, MAX_STEP_SERIES, type Row, type Step } from "../engine/engine.ts";
+import {
+  Engine,
+  HASH_KEY_BYTES,
+  MAX_STEP_SERIES,
+  type Row,
+  type Section,
+  type Step,
+} from "../engine/engine.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import { WireError } from "../wire/errors.ts";
 import { scanInSteps } from "../wire/scan.ts";
 import { readPlainLength, uncompressBlock } from "../wire/snappy.ts";
-import { Decider } from "./decide.ts";
+import { Decider, type Decision } from "./decide.ts";
 import { Destinations, type RouterRoute } from "./destinations.ts";
 import type { RefusalReason } from "./door.ts";
+import { EpochItems } from "./epochItems.ts";
 import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
 import { MemoryScan } from "./memoryScan.ts";
 import { LiveSample, type SampleState } from "./liveSample.ts";
@@ -100,6 +108,7 @@ export class Router {
     return new Engine({
       destinations: this.#destinations.limits,
       tallies: this.#destinations.tallies.length,
+      bounds: this.#destinations.epochs.bounds,
       tableSeries: this.#limits.table.maxSeries,
       tableBytes: this.#limits.table.maxBytes,
       hashKey: this.#tools.hashKey,
@@ -286,12 +295,24 @@ export class Router {
       if (decision === null) return { rows: row, newRows, refused };
       if (decision.kind === "refused") refused.push({ row, reason: decision.reason });
       const keep = decider.keeps(decision);
-      engine.decide(row, context, this.#destinations.effects(decision), keep);
-      if (keep) this.#offerToSample(row, found, decider.tenants);
+      const sections = this.#destinations.sections(decision);
+      if (found.isSplit && sections.length > 1) {
+        engine.decide(row, context, [this.#splitSection(decision, found)], false);
+      } else {
+        engine.decide(row, context, sections, keep);
+        if (keep) this.#offerToSample(row, found, decider.tenants);
+      }
       newRows.push(row);
       if (mayEnd && this.#tools.isDue()) return { rows: row + 1, newRows, refused };
     }
     return { rows, newRows, refused };
+  }
+
+  /** What becomes of a row that a single section of its decision would not be right for. */
+  #splitSection(decision: Decision, { start, end }: Row): Section {
+    const message = this.#engine.bytes.subarray(start, end);
+    const items = new EpochItems(message, this.#destinations.epochs);
+    return { firstEpoch: 0, effects: this.#destinations.splitEffects(decision, items) };
   }
 
   #offerToSample(row: number, { start, labelsEnd }: Row, tenants: RequestTenants): void {

@@ -56,6 +56,7 @@ function* stageRounds(bodies: readonly Uint8Array[]): Generator<Stages> {
   const engine = new Engine({
     destinations: Array.from({ length: DESTINATIONS }, () => PARCEL_LIMITS),
     tallies: 1,
+    bounds: [],
     tableSeries: TABLE.maxSeries,
     tableBytes: TABLE.maxBytes,
     hashKey: HASH_KEY,
@@ -112,7 +113,7 @@ function decideAll(engine: Engine): void {
       destination: row % DESTINATIONS,
       splices: [{ keep: at, resume: at, inserted: TASK_LABEL }],
     };
-    engine.decide(row, CONTEXT, [effect], true);
+    engine.decide(row, CONTEXT, [{ firstEpoch: 0, effects: [effect] }], true);
   }
 }
 

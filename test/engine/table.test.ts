@@ -13,6 +13,7 @@ import { highwayHash128 } from "./highwayReference.ts";
 const OPTIONS: EngineOptions = {
   destinations: [{ maxItems: 10_000, maxPlainBytes: 1 << 20 }],
   tallies: 4,
+  bounds: [],
   tableSeries: 100,
   tableBytes: 1 << 20,
   hashKey: new Uint8Array(32).fill(9),
@@ -39,7 +40,7 @@ function decideAll(
   context = 0,
 ): number {
   const rows = undecided(engine, plains, context);
-  for (const row of rows) engine.decide(row, context, effects, true);
+  for (const row of rows) engine.decide(row, context, [{ firstEpoch: 0, effects }], true);
   return rows.length;
 }
 
@@ -96,7 +97,7 @@ describe("a decision", () => {
     const engine = new Engine(OPTIONS);
     const one = [series(label("a", "1"))];
     expect(undecided(engine, one)).toEqual([0]);
-    engine.decide(0, 0, [], false);
+    engine.decide(0, 0, [{ firstEpoch: 0, effects: [] }], false);
     expect(undecided(engine, one)).toEqual([0]);
   });
 

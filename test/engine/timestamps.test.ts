@@ -7,6 +7,7 @@ import { field, label, series } from "../reference/build.ts";
 const engine = new Engine({
   destinations: [{ maxItems: 10_000, maxPlainBytes: 1 << 20 }],
   tallies: 1,
+  bounds: [],
   tableSeries: 100,
   tableBytes: 1 << 20,
   hashKey: new Uint8Array(32).fill(9),
@@ -69,6 +70,10 @@ describe("the newest timestamp of a step", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("is 0 where the newest item leaves it out, as 0 is left out", () => {
+    expect(newestOf(series(label("a", "1"), itemAt(ITEMS[0], -5n), field(2, VALUE)))).toBe(0);
   });
 
   it("is none, the smallest number, without items, and is not that of the step before", () => {

@@ -40,6 +40,8 @@ export interface Consignment {
   readonly route: number;
   readonly upstream: number;
   readonly replica: number;
+  /** Every upstream has one. */
+  readonly lane: number;
   readonly parcels: readonly SplitParcel[];
 }
 
@@ -237,6 +239,7 @@ class RouteParts {
       route,
       upstream,
       replica,
+      lane: 0,
       parcels: builder.finish(),
     }));
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Effect } from "../../src/engine/engine.ts";
-import type { RouteDecision } from "../../src/route/decide.ts";
+import type { Decision, RouteDecision } from "../../src/route/decide.ts";
 import { Destinations, type LaneAddress } from "../../src/route/destinations.ts";
 import type { RouteOptions } from "../../src/route/options.ts";
 import type { Placed } from "../../src/route/place.ts";
@@ -59,8 +59,16 @@ function told(
   return { sent, counted };
 }
 
+/** The effects of a decision that is the same at all times. */
+function alwaysDone(destinations: Destinations, decision: Decision): readonly Effect[] {
+  const [only, ...more] = destinations.sections(decision);
+  expect(only?.firstEpoch).toBe(0);
+  expect(more).toEqual([]);
+  return only?.effects ?? [];
+}
+
 function effectsOf(...routes: readonly RouteDecision[]): readonly Effect[] {
-  return DESTINATIONS.effects({ kind: "offered", routes });
+  return alwaysDone(DESTINATIONS, { kind: "offered", routes });
 }
 
 describe("destinations", () => {
@@ -101,11 +109,11 @@ describe("what is done with a series", () => {
   const sent = sentTo(0, 0);
 
   it("is nothing when it is refused, which is counted with its sender", () => {
-    expect(DESTINATIONS.effects({ kind: "refused", reason: "invalid_utf8" })).toEqual([]);
+    expect(alwaysDone(DESTINATIONS, { kind: "refused", reason: "invalid_utf8" })).toEqual([]);
   });
 
   it("is to be counted when a global rule drops it, and for every route as not selected", () => {
-    expect(told(DESTINATIONS.effects({ kind: "dropped", reason: "relabel_configs" }))).toEqual({
+    expect(told(alwaysDone(DESTINATIONS, { kind: "dropped", reason: "relabel_configs" }))).toEqual({
       sent: [],
       counted: [
         { kind: "unrouted", reason: "relabel_configs" },
@@ -161,7 +169,7 @@ describe("what is done with a series", () => {
 
 describe("the copies of a series in routes with replicas", () => {
   const of = (...routes: readonly RouteDecision[]): ReturnType<typeof told> =>
-    told(REPLICATED.effects({ kind: "offered", routes }), REPLICATED);
+    told(alwaysDone(REPLICATED, { kind: "offered", routes }), REPLICATED);
 
   it("have destinations of their own at every upstream, in every lane", () => {
     const texts = REPLICATED.addresses.map((address) => JSON.stringify(address));
@@ -180,7 +188,7 @@ describe("the copies of a series in routes with replicas", () => {
         { upstream: 0, copy: { kind: "sent", splices: two } },
       ],
     };
-    const effects = REPLICATED.effects({ kind: "offered", routes: [NOT_SELECTED, sent] });
+    const effects = alwaysDone(REPLICATED, { kind: "offered", routes: [NOT_SELECTED, sent] });
     expect(told(effects, REPLICATED).sent).toEqual([
       { route: 1, upstream: 1, replica: 0, lane: 2 },
       { route: 1, upstream: 0, replica: 1, lane: 2 },

@@ -364,6 +364,37 @@ describe("replicas, with upstreams that are tombstones", () => {
   });
 });
 
+describe("a route of several periods", () => {
+  it("has a place in each of them: that of a route which always had its slots", () => {
+    const before = slotsOf("a", "b", "c");
+    const behind = slotsOf("d", "a", "b", "c").map((slot) =>
+      slot.name === "b" ? { ...slot, removed: true } : slot,
+    );
+    const rule = { placement: { ...placement({ kind: "all" }), replicas: 2 } };
+    const periods = [before, behind].map((slots, index) => ({ fromMs: index === 0 ? null : 1000, slots }));
+    const names = (upstreams: readonly ExampleSlot[], places: Placed["places"], period: number): unknown =>
+      places[period]?.slots.map((slot) => upstreams[slot]?.name);
+    // As the route lists them: b is live in one of the periods.
+    const listed = ["a", "b", "c", "d"];
+    fc.assert(
+      fc.property(labelSets, (labels) => {
+        const { places, ...rest } = decide(labels, { ...rule, periods });
+        const alone = [before, behind].map((upstreams) => decide(labels, { ...rule, upstreams }));
+        expect(places).toHaveLength(2);
+        for (const [period, slots] of [before, behind].entries()) {
+          const { places: only = [], ...restAlone } = alone[period] ?? {};
+          expect(rest).toEqual(restAlone);
+          expect(places[period]?.slots).toEqual(only[0]?.slots);
+          expect(places[period]?.upstreams.map((upstream) => listed[upstream])).toEqual(
+            names(slots, places, period),
+          );
+        }
+      }),
+      { seed: 1, numRuns: 200 },
+    );
+  });
+});
+
 describe("the order of labels", () => {
   it("changes no decision", () => {
     fc.assert(

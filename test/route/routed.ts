@@ -30,6 +30,7 @@ export interface RoutedConsignment {
   readonly route: number;
   readonly upstream: number;
   readonly replica: number;
+  readonly lane: number;
   readonly parcels: readonly RoutedParcel[];
 }
 
@@ -49,7 +50,7 @@ export interface RouterShape {
 }
 
 export function routerOf(
-  routes: readonly { readonly route: RouteOptions; readonly limits: ParcelLimits }[],
+  routes: readonly { readonly route: RouteOptions; readonly limits: ParcelLimits; readonly lanes?: number }[],
   shape: RouterShape = {},
 ): Router {
   const { labels = LABEL_LIMITS, maxPlainBytes = 32 * MIB, tableSeries = 1000, tableBytes = MIB } = shape;
@@ -57,7 +58,7 @@ export function routerOf(
   const { globalRules = NO_RULES, isDue = () => false } = shape;
   return new Router(
     globalRules,
-    routes.map((each) => ({ ...each, lanes: 1 })),
+    routes.map((each) => ({ lanes: 1, ...each })),
     { labels, maxPlainBytes, metadata, table: { maxSeries: tableSeries, maxBytes: tableBytes } },
     { hashKey: HASH_KEY, isDue },
   );
@@ -78,10 +79,11 @@ export function routePlain(router: Router, plain: Uint8Array, tenants = NO_TENAN
 
 /** What was routed, with parcels that can be decoded by themselves. */
 export function withBodies(routed: RoutedRequest): Routed {
-  const consignments = routed.consignments.map(({ route, upstream, replica, parcels }) => ({
+  const consignments = routed.consignments.map(({ route, upstream, replica, lane, parcels }) => ({
     route,
     upstream,
     replica,
+    lane,
     parcels: parcels.map(({ plainBytes, series, items, elements }) => ({
       body: joinParcels([{ elements, plainBytes }]),
       plainBytes,

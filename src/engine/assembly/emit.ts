@@ -18,8 +18,7 @@ import {
   ROW_BYTES,
   ROW_DECISION,
   ROW_END,
-  ROW_EXEMPLARS,
-  ROW_HISTOGRAMS,
+  ROW_EPOCH,
   ROW_SAMPLES,
   ROW_START,
   ROWS,
@@ -33,9 +32,14 @@ import {
   DESTINATION_NUMBER,
   DESTINATION_RESUME,
   FURTHER,
+  ITEMS,
   nextDestination,
   RECORD_DESTINATIONS,
   RECORD_HEADER,
+  SECTION_BYTES,
+  SECTION_ENTRIES,
+  SECTION_UNTIL,
+  SECTIONED,
   TALLY,
 } from "./table";
 
@@ -47,6 +51,12 @@ const COUNT_SERIES: usize = 0;
 const COUNT_SAMPLES: usize = 4;
 const COUNT_HISTOGRAMS: usize = 8;
 const COUNT_EXEMPLARS: usize = 12;
+
+// Items of a series: a part of its row, or of an entry of ITEMS.
+const ITEM_COUNTS: usize = ROW_SAMPLES;
+const ITEMS_SAMPLES: usize = 0;
+const ITEMS_HISTOGRAMS: usize = 4;
+const ITEMS_EXEMPLARS: usize = 8;
 
 // What one parcel gets in this step.
 const PIECE_BYTES: usize = 48;
@@ -140,6 +150,14 @@ function openRecord(row: usize): void {
   const record = <usize>load<u32>(row, ROW_DECISION);
   entry = record + RECORD_HEADER;
   entriesLeft = load<u32>(record, RECORD_DESTINATIONS);
+  if (entriesLeft & SECTIONED) openSection(<u32>load<u16>(row, ROW_EPOCH));
+}
+
+/** Goes to the first entry of an epoch's section. */
+function openSection(epoch: u32): void {
+  while (load<u32>(entry, SECTION_UNTIL) <= epoch) entry += load<u32>(entry, SECTION_BYTES);
+  entriesLeft = load<u32>(entry, SECTION_ENTRIES);
+  entry += DESTINATION_HEADER;
 }
 
 function passEntry(): void {
@@ -154,13 +172,16 @@ function isFurther(): bool {
 
 function measureRow(row: usize): void {
   openRecord(row);
+  let items = row + ITEM_COUNTS;
   while (entriesLeft > 0) {
     const number = load<u32>(entry, DESTINATION_NUMBER);
     if (number & TALLY) {
-      addCounts(tallies + (number & ~TALLY) * COUNTS_BYTES, row);
+      if (number !== ITEMS) addCounts(tallies + (number & ~TALLY) * COUNTS_BYTES, items);
+      items = number === ITEMS ? entry + DESTINATION_HEADER : row + ITEM_COUNTS;
       passEntry();
     } else {
-      measureSeries(number, row, fieldBytes(messageBytes(row)));
+      measureSeries(number, items, fieldBytes(messageBytes(row)));
+      items = row + ITEM_COUNTS;
     }
   }
 }
@@ -183,16 +204,19 @@ function fieldBytes(message: usize): usize {
   return 1 + <usize>((bits + 6) / 7) + message;
 }
 
-function measureSeries(number: u32, row: usize, bytes: usize): void {
+function measureSeries(number: u32, itemCounts: usize, bytes: usize): void {
   const destination = destinations + number * DESTINATION_BYTES;
-  const items = load<u32>(row, ROW_SAMPLES) + load<u32>(row, ROW_HISTOGRAMS) + load<u32>(row, ROW_EXEMPLARS);
+  const items =
+    load<u32>(itemCounts, ITEMS_SAMPLES) +
+    load<u32>(itemCounts, ITEMS_HISTOGRAMS) +
+    load<u32>(itemCounts, ITEMS_EXEMPLARS);
   const full =
     load<u32>(destination, OPEN_ITEMS) + items > load<u32>(destination, LIMIT_ITEMS) ||
     load<u32>(destination, OPEN_PLAIN) + bytes > load<u32>(destination, LIMIT_PLAIN);
   const open = load<u32>(destination, OPEN) !== 0;
   let piece = <usize>load<u32>(destination, LAST_PIECE);
   if (piece === 0 || !open || full) piece = addPiece(destination, number, open && !full);
-  addCounts(piece, row);
+  addCounts(piece, itemCounts);
   store<u32>(piece, load<u32>(piece, PIECE_PLAIN) + bytes, PIECE_PLAIN);
   store<u32>(destination, load<u32>(destination, OPEN_ITEMS) + items, OPEN_ITEMS);
   store<u32>(destination, load<u32>(destination, OPEN_PLAIN) + bytes, OPEN_PLAIN);
@@ -218,11 +242,11 @@ function addPiece(destination: usize, number: u32, continues: bool): usize {
   return piece;
 }
 
-function addCounts(counts: usize, row: usize): void {
+function addCounts(counts: usize, items: usize): void {
   store<u32>(counts, load<u32>(counts, COUNT_SERIES) + 1, COUNT_SERIES);
-  store<u32>(counts, load<u32>(counts, COUNT_SAMPLES) + load<u32>(row, ROW_SAMPLES), COUNT_SAMPLES);
-  store<u32>(counts, load<u32>(counts, COUNT_HISTOGRAMS) + load<u32>(row, ROW_HISTOGRAMS), COUNT_HISTOGRAMS);
-  store<u32>(counts, load<u32>(counts, COUNT_EXEMPLARS) + load<u32>(row, ROW_EXEMPLARS), COUNT_EXEMPLARS);
+  store<u32>(counts, load<u32>(counts, COUNT_SAMPLES) + load<u32>(items, ITEMS_SAMPLES), COUNT_SAMPLES);
+  store<u32>(counts, load<u32>(counts, COUNT_HISTOGRAMS) + load<u32>(items, ITEMS_HISTOGRAMS), COUNT_HISTOGRAMS);
+  store<u32>(counts, load<u32>(counts, COUNT_EXEMPLARS) + load<u32>(items, ITEMS_EXEMPLARS), COUNT_EXEMPLARS);
 }
 
 /** Gives every piece its region of the stage. */

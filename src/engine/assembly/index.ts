@@ -5,6 +5,7 @@
  * reads and trusts its caller: see src/engine/engine.ts, the only one.
  */
 import { emitRows, HEADROOM, layDestinations } from "./emit";
+import { assignEpochs, isMixed, layBounds } from "./epochs";
 import { hash128 } from "./highwayHash";
 import {
   ENCODER,
@@ -32,12 +33,14 @@ import {
   indexBytes,
   keepRecord,
   layTable,
+  leaveSplitRows,
   lookUpRows,
   RECORD_DESTINATIONS,
   RECORD_HEADER,
 } from "./table";
 
 export { setLimits, setOpenParcel, talliesAt } from "./emit";
+export { setBound } from "./epochs";
 export { knows, reportTable, samplePlace } from "./table";
 
 let scratch: usize = 0;
@@ -64,11 +67,18 @@ export function metadataAt(): usize {
 /**
  * Lays memory out, once.
  *
+ * @param bounds     how many there are between epochs
  * @param tableBytes for the decision table; if its indexes would take more than half of it, it is laid out for fewer series
  */
-export function configure(destinations: u32, tallies: u32, tableSeries: u32, tableBytes: usize): void {
+export function configure(
+  destinations: u32,
+  tallies: u32,
+  bounds: u32,
+  tableSeries: u32,
+  tableBytes: usize,
+): void {
   while (tableSeries > 1 && indexBytes(tableSeries) > tableBytes / 2) tableSeries >>= 1;
-  const table = layDestinations(regionAfter(__heap_base), destinations, tallies);
+  const table = layBounds(layDestinations(regionAfter(__heap_base), destinations, tallies), bounds);
   scratch = layTable(table, tableSeries, tableBytes - indexBytes(tableSeries));
   ensure(scratch, 0);
 }
@@ -107,16 +117,23 @@ export function plainAt(): usize {
   return plain;
 }
 
-/** Scans a step's series. See scanWindow(). */
+/** Scans a step's series, and finds their items' epochs. See scanWindow(). */
 export function scan(maxRows: u32, windowBytes: usize, requestBytes: usize): bool {
   beginStep();
   free = regionAfter(plain + windowBytes);
-  return scanWindow(min(maxRows, MAX_ROWS), plain, plain + windowBytes, plain + requestBytes);
+  if (!scanWindow(min(maxRows, MAX_ROWS), plain, plain + windowBytes, plain + requestBytes)) return false;
+  assignEpochs(scannedRows());
+  return true;
 }
 
-/** Looks the scanned series' decisions up; answers how many have none. */
+function scannedRows(): u32 {
+  return load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2));
+}
+
+/** Looks the scanned series' decisions up; answers how many have none, or none that is right for all of their items. */
 export function lookUp(context: u32): u32 {
-  return lookUpRows(load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2)), context);
+  const undecided = lookUpRows(scannedRows(), context);
+  return isMixed ? undecided + leaveSplitRows(scannedRows()) : undecided;
 }
 
 /**
@@ -138,7 +155,7 @@ export function decide(row: u32, context: u32, bytes: usize, keep: bool): usize 
 
 /** Writes all rows, which have decisions now, to their destinations, compressed. */
 export function emit(): void {
-  emitRows(load<u32>(REPORT + ((<usize>REPORT_ROWS) << 2)), regionAfter(free));
+  emitRows(scannedRows(), regionAfter(free));
 }
 
 /** Compresses what is in the window to a stream of elements, behind HEADROOM bytes. */

@@ -13,6 +13,7 @@
  *     __heap_base    fixed once configure() has run:
  *                      tallies     counts by tally number
  *                      destinations, one record each: limits, and where the step writes to
+ *                      bounds      where epochs end
  *                      the decision table: two indexes, two arenas (table.ts draws them)
  *     scratch        one request, or one window of a large one; laid out anew for each step:
  *                      packed | plain | records of decisions that are not kept | pieces | stage | packed output
@@ -39,7 +40,9 @@ export const ROW_DECISION: usize = 12; //   record of its decision; 0 while ther
 export const ROW_SAMPLES: usize = 16;
 export const ROW_HISTOGRAMS: usize = 20;
 export const ROW_EXEMPLARS: usize = 24;
-export const ROW_KIND: usize = 28; //       KIND_...
+export const ROW_KIND: usize = 28; //       one byte, KIND_...
+export const ROW_SPLIT: usize = 29; //      one byte, 1 if its items are of several epochs
+export const ROW_EPOCH: usize = 30; //      two bytes, the epoch of its items, or of some of them
 export const ROW_HASH: usize = 32; //       16 bytes
 
 /** All labels are in the leading run: the decision can be looked up and kept. */

@@ -42,15 +42,24 @@ export let prefix: u32 = 0;
 /** Whether a text of other than ASCII was passed over; the caller resets it. */
 export let sawOtherThanAscii: bool = false;
 
-/** The newest timestamp that was passed over; the caller resets it. */
+/** The newest and the oldest timestamp that were passed over; the caller resets them. */
 export let newestTimestamp: i64 = i64.MIN_VALUE;
+export let oldestTimestamp: i64 = i64.MAX_VALUE;
+/** Whether an item's message that was passed over had a timestamp; the caller resets it. */
+export let sawTimestamp: bool = false;
 
-export function resetTimestamp(): void {
+export function resetTimestamps(): void {
   newestTimestamp = i64.MIN_VALUE;
+  oldestTimestamp = i64.MAX_VALUE;
 }
 
 export function noteTimestamp(timestamp: i64): void {
   if (timestamp > newestTimestamp) newestTimestamp = timestamp;
+  if (timestamp < oldestTimestamp) oldestTimestamp = timestamp;
+}
+
+export function resetSawTimestamp(): void {
+  sawTimestamp = false;
 }
 
 export function setPosition(at: usize): void {
@@ -122,13 +131,19 @@ function skipVarint(end: usize): bool {
 function passTimestamp(end: usize): bool {
   const start = position;
   if (!skipVarint(end)) return false;
+  noteTimestamp(timestampAt(start, position));
+  sawTimestamp = true;
+  return true;
+}
+
+/** The number that the varint [start, end) means. */
+export function timestampAt(start: usize, end: usize): i64 {
   let timestamp: u64 = 0;
-  for (let at = start; at < position; at++) {
+  for (let at = start; at < end; at++) {
     const sevens = (<u64>load<u8>(at)) & 0x7f;
     timestamp |= sevens << (7 * (at - start));
   }
-  noteTimestamp(<i64>timestamp);
-  return true;
+  return <i64>timestamp;
 }
 
 /** Passes over the message at [position, end). */

@@ -42,10 +42,12 @@ import {
   prefix,
   readLength,
   readTag,
+  resetSawTimestamp,
   resetText,
-  resetTimestamp,
+  resetTimestamps,
   SAMPLE,
   sawOtherThanAscii,
+  sawTimestamp,
   setPosition,
   skipValue,
 } from "./protobuf";
@@ -91,7 +93,7 @@ export function scanWindow(maxRows: u32, from: usize, windowEnd: usize, requestE
   let unknown: u32 = 0;
   let at = from;
   samples = histograms = exemplars = 0;
-  resetTimestamp();
+  resetTimestamps();
   report(REPORT_NEEDED, 0);
   while (at < windowEnd && rows < maxRows && entries < maxRows) {
     setPosition(at);
@@ -161,6 +163,7 @@ function scanSeries(row: usize, start: usize, end: usize): bool {
   store<u32>(row, end, ROW_END);
   store<u32>(row, labelsEnd, ROW_LABELS_END);
   store<u32>(row, 0, ROW_DECISION);
+  // Neither split nor of any but the first epoch, until assignEpochs() says otherwise.
   store<u32>(row, labelsEnd > start ? KIND_ORDINARY : KIND_WHOLE, ROW_KIND);
   store<u32>(row, 0, ROW_HISTOGRAMS);
   store<u32>(row, 0, ROW_EXEMPLARS);
@@ -246,13 +249,15 @@ function scanRest(row: usize, at: usize, end: usize): bool {
       return false; // unknown fields travel along
     }
   }
-  if (labelBehind || sawOtherThanAscii) store<u32>(row, KIND_WHOLE, ROW_KIND);
+  if (labelBehind || sawOtherThanAscii) store<u8>(row, <u8>KIND_WHOLE, ROW_KIND);
   return true;
 }
 
 function checkItem(row: usize, count: usize, end: usize, shape: usize): bool {
   if (!readLength(end)) return false;
+  resetSawTimestamp();
   if (!checkMessage(position + prefix, shape)) return false;
+  if (!sawTimestamp) noteTimestamp(0); // what is left out is 0
   store<u32>(row + count, load<u32>(row + count) + 1);
   return true;
 }

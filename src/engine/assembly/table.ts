@@ -13,7 +13,14 @@
  *
  * A destination's series is bytes [0, keep) of the one that came in, the inserted bytes, and what is from `resume` on. An
  * entry with the number FURTHER behind it replaces one more range, further on. A number with TALLY set stands for no
- * destination but for a count that the series' items are added to. The record's number of destinations counts all entries.
+ * destination but for a count that the series' items are added to; the number ITEMS for neither, but for how many samples,
+ * histograms and exemplars (inserted, four bytes each) the destination or count behind it gets, where these are not all that
+ * the row has. The record's number of destinations counts all entries.
+ *
+ * What is done with a series may depend on the epoch of its items. The number of destinations is then marked SECTIONED, and the
+ * entries are sections, each of an entry of its own before those that it is made of:
+ *
+ *     section       first epoch behind it | entries | bytes, these 16 included | 0
  *
  * Two label sets are taken for the same one only if all 128 bits of their keyed hashes are equal (highwayHash.ts).
  */
@@ -34,6 +41,7 @@ import {
   ROW_HASH,
   ROW_KIND,
   ROW_LABELS_END,
+  ROW_SPLIT,
   ROW_START,
   ROWS,
 } from "./memory";
@@ -48,6 +56,12 @@ export const DESTINATION_INSERTED: usize = 12;
 export const DESTINATION_HEADER: usize = 16;
 export const TALLY: u32 = 0x80000000;
 export const FURTHER: u32 = 0x40000000;
+export const ITEMS: u32 = TALLY | FURTHER;
+/** In a record's number of destinations. */
+export const SECTIONED: u32 = 0x80000000;
+export const SECTION_UNTIL: usize = 0;
+export const SECTION_ENTRIES: usize = 4;
+export const SECTION_BYTES: usize = 8;
 
 const ENTRY_BYTES: usize = 8;
 const ENTRY_RECORD: usize = 4;
@@ -129,15 +143,32 @@ export function lookUpRows(rows: u32, context: u32): u32 {
   return undecided;
 }
 
+/**
+ * Takes its decision from every row whose items are of several epochs, if that has sections: no single one of them is right.
+ * Answers how many rows that leaves without one.
+ */
+export function leaveSplitRows(rows: u32): u32 {
+  let left: u32 = 0;
+  for (let row: u32 = 0; row < rows; row++) {
+    const at = ROWS + row * ROW_BYTES;
+    const record = <usize>load<u32>(at, ROW_DECISION);
+    if (load<u8>(at, ROW_SPLIT) === 0 || record === 0) continue;
+    if ((load<u32>(record, RECORD_DESTINATIONS) & SECTIONED) === 0) continue;
+    store<u32>(at, 0, ROW_DECISION);
+    left++;
+  }
+  return left;
+}
+
 function hashRow(row: usize): void {
-  if (load<u32>(row, ROW_KIND) !== KIND_ORDINARY) return;
+  if (load<u8>(row, ROW_KIND) !== <u8>KIND_ORDINARY) return;
   const start = load<u32>(row, ROW_START);
   hash128(start, load<u32>(row, ROW_LABELS_END) - start, HASH_KEY, row + ROW_HASH);
 }
 
 /** Tries the record behind the one that was found last; answers 1 if that is not the row's, else 0. */
 function followRow(row: usize, context: u32): u32 {
-  if (nextRecord >= youngEnd || load<u32>(row, ROW_KIND) !== KIND_ORDINARY) return 1;
+  if (nextRecord >= youngEnd || load<u8>(row, ROW_KIND) !== <u8>KIND_ORDINARY) return 1;
   if (!isRecordOf(nextRecord, row + ROW_HASH, context)) return 1;
   store<u32>(row, nextRecord, ROW_DECISION);
   nextRecord = recordEnd(nextRecord);
@@ -146,14 +177,14 @@ function followRow(row: usize, context: u32): u32 {
 
 /** Reads the entry where the row's record is in nearly all other cases, unchecked: the loads of a block overlap. */
 function guessRecord(row: usize): void {
-  if (load<u32>(row, ROW_DECISION) !== 0 || load<u32>(row, ROW_KIND) !== KIND_ORDINARY) return;
+  if (load<u32>(row, ROW_DECISION) !== 0 || load<u8>(row, ROW_KIND) !== <u8>KIND_ORDINARY) return;
   const entry = youngIndex + (load<u32>(row, ROW_HASH) & indexMask) * ENTRY_BYTES;
   store<u32>(row, load<u32>(entry, ENTRY_RECORD), ROW_DECISION);
 }
 
 /** Finds the row's record, in the young generation or the old one. Answers 1 if there is none, else 0. */
 function lookUpRow(row: usize, context: u32): u32 {
-  if (load<u32>(row, ROW_KIND) !== KIND_ORDINARY) return 1;
+  if (load<u8>(row, ROW_KIND) !== <u8>KIND_ORDINARY) return 1;
   let record = <usize>load<u32>(row, ROW_DECISION);
   if (record === 0 || !isRecordOf(record, row + ROW_HASH, context)) {
     record = find(youngIndex, row + ROW_HASH, context);
@@ -205,7 +236,7 @@ export function knows(word0: u32, word1: u32, word2: u32, word3: u32, context: u
  */
 export function samplePlace(row: u32, saltLow: u32, saltHigh: u32): f64 {
   const at = ROWS + row * ROW_BYTES;
-  if (load<u32>(at, ROW_KIND) !== KIND_ORDINARY) return SAMPLE_PLACES;
+  if (load<u8>(at, ROW_KIND) !== <u8>KIND_ORDINARY) return SAMPLE_PLACES;
   const start = load<u32>(at, ROW_START);
   store<u32>(OPEN_KEY, saltLow);
   store<u32>(OPEN_KEY, saltHigh, 4);
@@ -226,7 +257,8 @@ function promote(record: usize): usize {
 
 function recordEnd(record: usize): usize {
   let at = record + RECORD_HEADER;
-  for (let left = load<u32>(record, RECORD_DESTINATIONS); left > 0; left--) at = nextDestination(at);
+  for (let left = load<u32>(record, RECORD_DESTINATIONS) & ~SECTIONED; left > 0; left--)
+    at = nextDestination(at);
   return at;
 }
 
@@ -241,7 +273,7 @@ export function nextDestination(destination: usize): usize {
  * @returns its address; 0 if it cannot be kept
  */
 export function keepRecord(row: usize, context: u32, bytes: usize): usize {
-  if (load<u32>(row, ROW_KIND) !== KIND_ORDINARY) return 0;
+  if (load<u8>(row, ROW_KIND) !== <u8>KIND_ORDINARY) return 0;
   // The same series may come twice in a step.
   const present = find(youngIndex, row + ROW_HASH, context);
   if (present !== 0) return present;
