@@ -67,6 +67,18 @@ export function pathOfItem(path: string, index: number): string {
   return `${path}[${index}]`;
 }
 
+/** Whether two values say the same, wherever they stand and however they are quoted. */
+export function sameContent(a: ConfigNode, b: ConfigNode | null): boolean {
+  if (a.kind === "text") return b?.kind === "text" && a.text === b.text;
+  if (a.kind === "list") {
+    if (b?.kind !== "list" || a.items.length !== b.items.length) return false;
+    return a.items.every((item, index) => sameContent(item, b.items[index] ?? null));
+  }
+  if (a.kind === "nothing") return b?.kind === "nothing";
+  if (b?.kind !== "map" || a.entries.size !== b.entries.size) return false;
+  return [...a.entries].every(([key, { value }]) => sameContent(value, b.entries.get(key)?.value ?? null));
+}
+
 /** Text that is text even where it looks like a number. */
 export function textNode(text: string, place: Place): TextNode {
   return { kind: "text", place, text, plain: false };

@@ -9,6 +9,7 @@ import type { Place } from "./problem.ts";
 import { integer, oneOf, text, wrong } from "./scalars.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
+import type { ListedPeriod } from "./topologySection.ts";
 
 const ALGORITHM = oneOf("jump", "balanced", "hashmod", "ring", "maglev", "rendezvous", "multi_probe");
 /** Algorithms with options, which stand in a map of their name. */
@@ -25,15 +26,8 @@ export interface PlacedRoute {
   /** null as well when it was wrong. */
   readonly tasks: TaskOptions | null;
   readonly hasTasks: boolean;
-  /** null when one of them was wrong. */
-  readonly slots: readonly PlacedSlot[] | null;
-  readonly slotsPlace: Place;
-}
-
-export interface PlacedSlot {
-  readonly slot: NamedSlot;
-  /** Where its weight stands, or would stand. */
-  readonly weightPlace: Place;
+  /** null when something in one of them was wrong. */
+  readonly periods: readonly ListedPeriod[] | null;
 }
 
 /** @param check what says whether an algorithm and slots go together */
@@ -55,7 +49,9 @@ export function readPlacement(
   const replicas = placement.optional("replicas", REPLICAS, 1);
   // A task key without tasks was reported, and leaves open how many tasks there are to be balanced.
   const isKnown = key !== null && (key.kind !== "task" || route.tasks !== null);
-  if (placed !== null && isKnown) reportFaults(placement, placed, replicas, route, check);
+  if (placed !== null && isKnown) {
+    for (const period of route.periods ?? []) reportFaults(placement, placed, replicas, period, check);
+  }
   return { key: key ?? usual, missingKey, replicas, ...(placed?.method ?? { algorithm: "jump" }) };
 }
 
@@ -147,29 +143,28 @@ function readMultiProbe(multiProbe: Section): PlacedMethod {
 }
 
 /**
- * Reports all slots that are wrong, and too many replicas. With names that differ, what is wrong with a slot is its weight:
+ * Reports all slots of a period that are wrong, and too many replicas. With names that differ, what is wrong with a slot is its weight:
  * without it the others come to light, as what is wrong with the algorithm does without replicas.
  */
 function reportFaults(
   placement: Section,
   { method, place }: PlacedMethod,
   wanted: number,
-  { slots, slotsPlace }: PlacedRoute,
+  { fromMs, upstreams, place: listPlace }: ListedPeriod,
   check: PlacementCheck,
 ): void {
-  if (slots === null) return;
   const { problems } = placement;
-  const left: NamedSlot[] = slots.map(({ slot }) => slot);
+  const left: NamedSlot[] = upstreams.map(({ slot }) => slot);
   let replicas = wanted;
   for (let fault = check(method, left, replicas); fault !== null; fault = check(method, left, replicas)) {
     if (fault.code === "PLACEMENT_TOO_FEW_LIVE") {
-      problems.error(placement.placeOf("replicas"), fault.message);
+      problems.error(fromMs === null ? placement.placeOf("replicas") : listPlace, fault.message);
       replicas = 1;
       continue;
     }
-    const faulty = slots[fault.slot ?? -1];
+    const faulty = upstreams[fault.slot ?? -1];
     if (fault.slot === null || faulty?.slot.weight === undefined) {
-      problems.error(fault.code === "PLACEMENT_ALL_REMOVED" ? slotsPlace : place, fault.message);
+      problems.error(fault.code === "PLACEMENT_ALL_REMOVED" ? listPlace : place, fault.message);
       return;
     }
     problems.error(faulty.weightPlace, fault.message);

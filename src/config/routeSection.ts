@@ -2,14 +2,13 @@
 import type { KeyRule } from "../hash/keyRule.ts";
 import type { PlacementCheck } from "../hash/placementFault.ts";
 import type { RelabelDialect } from "../relabel/options.ts";
-import type { NamedSlot } from "../hash/slots.ts";
 import type { PlacementOptions, TaskOptions } from "../route/options.ts";
 import type { RouteConfig } from "./config.ts";
 import { readDelivery } from "./deliverySection.ts";
 import type { ConfigNode } from "./node.ts";
 import { readPlacement, refuseBoth } from "./placementSection.ts";
 import type { Place } from "./problem.ts";
-import { listOf, setOf, someOf } from "./lists.ts";
+import { setOf, someOf } from "./lists.ts";
 import { warnOfOverwritten } from "./ruleReader.ts";
 import type { RuleReader } from "./ruleReader.ts";
 import { flag, integer, name, oneOf, ownLabel, text } from "./scalars.ts";
@@ -17,9 +16,10 @@ import type { SecretFiles } from "./secrets.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";
 import { readTenant } from "./tenantSection.ts";
+import { liveUpstreams, readPeriods } from "./topologySection.ts";
+import type { ListedPeriod } from "./topologySection.ts";
 import { duration } from "./units.ts";
 import { UpstreamReader } from "./upstreamSection.ts";
-import type { ListedUpstream, LiveUpstream, UpstreamContext } from "./upstreamSection.ts";
 
 const MAX_BUCKETS = 2 ** 31 - 1;
 const RETIRE_AFTER_MS = 3_600_000;
@@ -64,21 +64,19 @@ export class RouteReader {
     if (tasks !== null) warnOfOverwritten(route, rulesKey, relabel, tasks.label);
     const tenant = route.section("tenant", (section) => readTenant(section, tasks?.label ?? null));
     const tenantHeader = tenant.pass ? tenant.header : null;
-    const upstreams = this.#readUpstreams(route, { dialect, tenantHeader });
+    const periods = readPeriods(route, this.#upstreams.readerForRoute({ dialect, tenantHeader }));
     const placed = {
       keyFormat,
       tasks,
       hasTasks: route.has("tasks"),
-      slots: upstreams,
-      slotsPlace: route.placeOf("upstreams"),
+      periods,
     };
     const placement = route.section("placement", (section) =>
       readPlacement(section, placed, this.#checkPlacement),
     );
-    const slots = upstreams?.map(({ slot }) => slot) ?? [];
-    const live = liveOnce(upstreams ?? []);
+    const live = liveUpstreams(periods ?? []);
     const retireAfterMs = route.optional("retire_after", duration({ min: 0 }), RETIRE_AFTER_MS);
-    warnOfIdleSlots(route, tasks, placement, slots);
+    for (const period of periods ?? []) warnOfIdleSlots(route, tasks, placement, period);
     const delivery = route.section("delivery", readDelivery);
     return {
       route: {
@@ -89,21 +87,15 @@ export class RouteReader {
         keyFormat,
         tasks,
         placement,
-        topology: [{ fromMs: null, slots }],
+        topology: (periods ?? []).map(({ fromMs, upstreams }) => {
+          return { fromMs, slots: upstreams.map(({ slot }) => slot) };
+        }),
         upstreams: live.map(({ options, writeRelabel }) => ({ name: options.name, writeRelabel })),
         retireAfterMs,
       },
       upstreams: live.map(({ options }) => options),
       delivery: { ...delivery, tenantHeader },
     };
-  }
-
-  /** null when one of them is wrong: without it the others would have other numbers. */
-  #readUpstreams(route: Section, context: UpstreamContext): readonly ListedUpstream[] | null {
-    const list = someOf(listOf(this.#upstreams.readerForRoute(context), "upstreams"), "upstreams");
-    const upstreams = route.required("upstreams", list, "a list of upstreams");
-    const written = route.node("upstreams");
-    return written?.kind === "list" && written.items.length === upstreams?.length ? upstreams : null;
   }
 
   #readFinal(route: Section, rules: ConfigNode | null): boolean {
@@ -167,27 +159,18 @@ function readTaskKey(tasks: Section, label: string): KeyRule {
   return without.length > 0 ? { kind: "without", names: without } : { kind: "all" };
 }
 
-/** The live ones, in the order in which they first appear. */
-function liveOnce(listed: readonly ListedUpstream[]): LiveUpstream[] {
-  const live = new Map<string, LiveUpstream>();
-  for (const { slot, live: found } of listed) {
-    if (found !== null && !live.has(slot.name)) live.set(slot.name, found);
-  }
-  return [...live.values()];
-}
-
 function warnOfIdleSlots(
   route: Section,
   tasks: TaskOptions | null,
   placement: PlacementOptions,
-  slots: readonly NamedSlot[],
+  { upstreams, place }: ListedPeriod,
 ): void {
-  const live = slots.filter(({ removed }) => removed !== true).length;
+  const live = upstreams.filter(({ slot }) => slot.removed !== true).length;
   if (tasks === null || placement.key.kind !== "task") return;
   const copies = tasks.count * placement.replicas;
   if (live <= copies) return;
   const message =
     `${live} upstreams for ${copies} ${placement.replicas === 1 ? "tasks" : "copies of tasks"}: ` +
     `with key: task at least ${live - copies} get nothing; want more tasks, or fewer upstreams`;
-  route.problems.warning(route.placeOf("upstreams"), message);
+  route.problems.warning(place, message);
 }

@@ -8,7 +8,7 @@ import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
 import { readAuth } from "./authSection.ts";
 import { httpHeaders } from "./httpHeaders.ts";
 import type { ConfigNode } from "./node.ts";
-import { shownText } from "./node.ts";
+import { sameContent, shownText } from "./node.ts";
 import type { Place, ProblemList } from "./problem.ts";
 import type { RuleReader } from "./ruleReader.ts";
 import { flag, name, number, text, wrong } from "./scalars.ts";
@@ -31,8 +31,11 @@ export interface LiveUpstream {
   readonly writeRelabel: RelabelRuleList;
 }
 
-/** What may stay in a tombstone, so that one line less brings the upstream back; it is not looked at. */
-const IGNORED_IN_TOMBSTONES = [
+/**
+ * What says how an upstream is reached, and what is sent to it. It may stay in a tombstone, so that one line less brings the
+ * upstream back; it is not looked at there.
+ */
+const DESCRIBING_KEYS = [
   "url",
   "basic_auth",
   "authorization",
@@ -40,6 +43,16 @@ const IGNORED_IN_TOMBSTONES = [
   "tls_config",
   "write_relabel_configs",
 ];
+
+/** An upstream where a route first names it live. */
+interface DescribedUpstream {
+  /** null when something was wrong. */
+  readonly live: LiveUpstream | null;
+  /** By key; null for one that is not there. */
+  readonly values: ReadonlyMap<string, ConfigNode | null>;
+  readonly weight: number | null;
+  readonly line: number;
+}
 
 /** What upstreams need to know of their route. */
 export interface UpstreamContext {
@@ -62,13 +75,24 @@ export class UpstreamReader {
     this.#rules = rules;
   }
 
-  /** A reader for the upstreams of one route, whose names must differ. */
-  readerForRoute(context: UpstreamContext): Reader<ListedUpstream> {
-    const names = new Map<string, Place>();
-    return sectionOf((upstream) => this.#upstream(upstream, context, names));
+  /**
+   * Gives readers for the lists of one route's upstreams, one for each period. Names must differ in each list; an upstream that
+   * an earlier one has described need not be described again.
+   */
+  readerForRoute(context: UpstreamContext): () => Reader<ListedUpstream> {
+    const described = new Map<string, DescribedUpstream>();
+    return () => {
+      const names = new Map<string, Place>();
+      return sectionOf((upstream) => this.#upstream(upstream, context, names, described));
+    };
   }
 
-  #upstream(upstream: Section, context: UpstreamContext, names: Map<string, Place>): ListedUpstream | null {
+  #upstream(
+    upstream: Section,
+    context: UpstreamContext,
+    names: Map<string, Place>,
+    described: Map<string, DescribedUpstream>,
+  ): ListedUpstream | null {
     const upstreamName = upstream.required("name", name, "a name for the upstream");
     const isNew = upstreamName === null || checkNew(upstreamName, names, upstream);
     const removed = upstream.optional("removed", flag, false);
@@ -79,13 +103,39 @@ export class UpstreamReader {
     };
     const weightPlace = upstream.placeOf("weight");
     if (removed) {
-      for (const key of IGNORED_IN_TOMBSTONES) upstream.node(key);
+      for (const key of DESCRIBING_KEYS) upstream.node(key);
       const tombstone = { slot: { ...place, removed }, live: null, weightPlace };
       return upstreamName === null || !isNew ? null : tombstone;
     }
+    const known = isNew ? described.get(upstreamName ?? "") : undefined;
+    const live = known === undefined ? this.#live(upstream, upstreamName, context) : known.live;
+    if (known !== undefined) this.#checkSame(upstream, known, weight);
+    else if (isNew && upstreamName !== null)
+      described.set(upstreamName, { live, ...written(upstream), weight });
+    return live === null || !isNew ? null : { slot: place, live, weightPlace };
+  }
+
+  #live(upstream: Section, upstreamName: string | null, context: UpstreamContext): LiveUpstream | null {
     const writeRelabel = this.#rules.read(upstream, "write_relabel_configs", context.dialect);
     const options = this.#connection(upstream, upstreamName, context);
-    return options === null || !isNew ? null : { slot: place, live: { options, writeRelabel }, weightPlace };
+    return options === null ? null : { options, writeRelabel };
+  }
+
+  /** Reports what is said of an upstream otherwise than in an earlier period: one sender serves all of them. */
+  #checkSame(upstream: Section, known: DescribedUpstream, weight: number | null): void {
+    const { problems } = upstream;
+    const url = upstream.optional("url", upstreamUrl, null);
+    if (url !== null && known.live !== null) this.#checkOneUrl(known.live.options.name, url, upstream);
+    for (const [key, before] of known.values) {
+      const node = upstream.node(key);
+      if (key === "url" || node === null || sameContent(node, before)) continue;
+      const message = `want what the period before says at line ${known.line}, or no such key, since one sender serves all periods; got another value`;
+      problems.error(upstream.placeOf(key), message);
+    }
+    if (weight === null && known.weight !== null) {
+      const message = `has weight ${known.weight} at line ${known.line} and none in this period, where it counts as 1; write it here as well if it is to stay`;
+      problems.warning(upstream.placeOf("weight"), message);
+    }
   }
 
   /** How a live upstream is reached. */
@@ -120,7 +170,13 @@ export class UpstreamReader {
   }
 }
 
-/** Whether no other of the route has the name; tells it when one has. */
+/** What the values of an upstream are, and where it stands. */
+function written(upstream: Section): Pick<DescribedUpstream, "values" | "line"> {
+  const values = DESCRIBING_KEYS.map((key) => [key, upstream.node(key)] as const);
+  return { values: new Map(values), line: upstream.place.line };
+}
+
+/** Whether no other of the list has the name; tells it when one has. */
 function checkNew(upstreamName: string, names: Map<string, Place>, upstream: Section): boolean {
   const place = upstream.placeOf("name");
   const earlier = names.get(upstreamName);

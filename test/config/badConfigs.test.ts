@@ -8,7 +8,7 @@ const WANT_ADDRESS = "want an address as 127.0.0.1:8080, [::1]:8080, or :8080 fo
 const KNOWN_AT_TOP =
   "want one of: listen, admin_listen, admin_token_file, reload, limits, memory, shutdown, max_connection_age, spool, relabel_configs, routes";
 const KNOWN_IN_ROUTE =
-  "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, upstreams, placement, retire_after, delivery";
+  "want one of: name, relabel_dialect, relabel_configs, metric_relabel_configs, final, key_format, tasks, tenant, topology, upstreams, placement, retire_after, delivery";
 
 const FILE: readonly BadConfig[] = [
   { name: "an empty file", yaml: "", problems: ["1:1: routes: missing; want a list of routes"] },
@@ -228,11 +228,11 @@ const ROUTES: readonly BadConfig[] = [
     ],
   },
   {
-    name: "options of later versions in a route",
-    yaml: inRoute("retire_after: soon", "topology: []"),
+    name: "an unknown key and a wrong duration in a route",
+    yaml: inRoute("retire_after: soon", "epochs: []"),
     problems: [
       "4:19: routes[0].retire_after: want a duration as 1h30m, 15s or 20ms; got soon",
-      `5:5: routes[0].topology: unknown key; ${KNOWN_IN_ROUTE}`,
+      `5:5: routes[0].epochs: unknown key; ${KNOWN_IN_ROUTE}`,
     ],
   },
 ];
