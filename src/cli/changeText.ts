@@ -4,9 +4,12 @@ import {
   goesByNumber,
   isRenumbered,
   movedShare,
+  newestPeriod,
   newestPlacement,
+  rewrittenPast,
 } from "../route/renumbering.ts";
 import type { RoutePlacement, RouteTopology, SlotChanges } from "../route/renumbering.ts";
+import { formatMoment } from "../config/moment.ts";
 import { shortened } from "./shortened.ts";
 
 /** A route as it was placed before the change. */
@@ -30,6 +33,21 @@ export interface RouteChange {
   readonly remedies: readonly string[];
 }
 
+/** What is to be said of periods that begin in the past, and that the route did not have before: a line for each. */
+export function pastTexts({ last }: KnownRoute, route: RouteTopology, nowMs: number): string[] {
+  return rewrittenPast(last.topology, route.topology, nowMs).map(
+    ({ fromMs }) =>
+      `route ${route.name}: the period from ${formatMoment(fromMs)} is new and begins in the past: what was sent since then ` +
+      "stays where it is, so aggregation windows between then and now are split; want a time to come",
+  );
+}
+
+/** From when on the newest period is in force, where it is not the only one. */
+function sinceText(route: RouteTopology): string {
+  const { fromMs } = newestPeriod(route);
+  return fromMs === null ? "" : `, from ${formatMoment(fromMs)} on`;
+}
+
 /** Follows remedies for a file of the old Go gateway. */
 export const LEGACY_REMEDY =
   "this takes a native file: files of the old Go gateway have no tombstones; see the command convert";
@@ -47,7 +65,7 @@ export function describeChange(from: string, known: KnownRoute, route: RouteTopo
   const share = movedShare(last, now);
   const changed = [...methodText(last, now, share), ...listText(changes, now)];
   const lineOf = (...parts: readonly string[]): string =>
-    `route ${now.name} against ${from}: ${[...changed, ...parts].join("; ")}`;
+    `route ${now.name} against ${from}${sinceText(route)}: ${[...changed, ...parts].join("; ")}`;
   const moved = movedText(share, now);
   const hint =
     changes.replaced.length > 0 ? ["one that is only at another url keeps them by keeping its name"] : [];

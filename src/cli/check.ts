@@ -4,13 +4,16 @@ import { loadConfig } from "../config/load.ts";
 import type { LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { Problem } from "../config/problem.ts";
-import { describeChange, type KnownRoute, LEGACY_REMEDY } from "./changeText.ts";
+import type { RouteOptions } from "../route/options.ts";
+import { describeChange, type KnownRoute, LEGACY_REMEDY, pastTexts, type RouteChange } from "./changeText.ts";
 import { readIfKnown, readKnown } from "./knownTopology.ts";
-import { routeText, rulesText, unevenText } from "./routeText.ts";
+import { periodTexts, routeText, rulesText, unevenText } from "./routeText.ts";
 
 export interface CheckOptions extends LoadOptions {
   /** The configuration that ran before, or what a start kept of it; null to compare with what the last start here kept. */
   readonly against: string | null;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
 }
 
 /**
@@ -31,13 +34,15 @@ export function check(file: string, options: CheckOptions, print: (line: string)
   if (config.relabel.rules.length > 0) print(`before all routes: ${rulesText(config.relabel)}`);
   for (const { route } of config.routes) {
     print(`route ${route.name}: ${routeText(route)}`);
+    for (const text of periodTexts(route)) print(`  ${text}`);
+    for (const change of borderChanges(route)) printChange(change, print);
     const uneven = unevenText(route);
     if (uneven !== null) print(`warning: route ${route.name}: ${uneven}`);
   }
   const before = routesBefore(config.spool.path, options, print);
   if (before === "invalid") return 1;
   if (before === "none") return 0;
-  const renumbered = compare(config, before, print);
+  const renumbered = compare(config, before, options.nowMs, print);
   if (renumbered && origin === "legacy") print(`  ${LEGACY_REMEDY}`);
   return 0;
 }
@@ -105,7 +110,12 @@ function countErrors(problems: readonly Problem[]): string {
  *
  * @returns whether there is something to be written otherwise
  */
-function compare(config: Config, { from, routes }: Before, print: (line: string) => void): boolean {
+function compare(
+  config: Config,
+  { from, routes }: Before,
+  nowMs: number,
+  print: (line: string) => void,
+): boolean {
   let renumbered = false;
   const gone = new Map(routes.map((known) => [known.last.name, known]));
   for (const { route } of config.routes) {
@@ -115,13 +125,27 @@ function compare(config: Config, { from, routes }: Before, print: (line: string)
       print(`route ${route.name} against ${from}: new`);
       continue;
     }
-    const { kind, text, remedies } = describeChange(from, known, route);
-    print(kind === "renumbered" ? `warning: ${text}` : text);
-    for (const remedy of remedies) print(`  ${remedy}`);
-    renumbered ||= remedies.length > 0;
+    const change = describeChange(from, known, route);
+    printChange(change, print);
+    for (const text of pastTexts(known, route, nowMs)) print(`warning: ${text}`);
+    renumbered ||= change.remedies.length > 0;
   }
   for (const name of gone.keys()) print(`route ${name} against ${from}: gone`);
   return renumbered;
+}
+
+/** What moves at each border of a route's periods. */
+function borderChanges(route: RouteOptions): RouteChange[] {
+  return route.topology.slice(1).map((period, index) => {
+    const before = { ...route, topology: route.topology.slice(index, index + 1) };
+    const known = { last: before, earlier: null };
+    return describeChange("the period before", known, { ...route, topology: [period] });
+  });
+}
+
+function printChange({ kind, text, remedies }: RouteChange, print: (line: string) => void): void {
+  print(kind === "renumbered" ? `warning: ${text}` : text);
+  for (const remedy of remedies) print(`  ${remedy}`);
 }
 
 function writtenAddress({ host, port }: Config["listen"]): string {

@@ -1,5 +1,6 @@
 /** `explain`: what every route does with a series, by the code that routes real traffic. */
 import type { Config, RouteConfig } from "../config/config.ts";
+import { formatMoment } from "../config/moment.ts";
 import {
   type CopyDecision,
   copyFor,
@@ -9,7 +10,9 @@ import {
   type TellRule,
 } from "../route/decide.ts";
 import type { RefusalReason } from "../route/door.ts";
+import { periodAt } from "../route/epochs.ts";
 import { labelPairs } from "../route/labelText.ts";
+import type { Period } from "../route/options.ts";
 import type { Place, Placed } from "../route/place.ts";
 import type { DropReason, UnroutedReason } from "../route/tally.ts";
 import type { Tenant } from "../route/tenants.ts";
@@ -62,8 +65,19 @@ export interface CopyExplanation extends CopyOutcome {
   readonly upstream: string;
 }
 
+/** The period of a route that has several, and the names of its slots. */
+export interface PeriodExplanation {
+  /** RFC 3339; null for the first, and for the last. */
+  readonly from: string | null;
+  readonly until: string | null;
+  /** Tombstones with a minus before their names. */
+  readonly slots: readonly string[];
+}
+
 /** Where a route places a series. */
 export interface PlacedExplanation {
+  /** The one that is asked for. */
+  readonly period?: PeriodExplanation;
   /** Stage 1's key and task; absent in a route without tasks. */
   readonly key?: number;
   readonly task?: number;
@@ -89,15 +103,20 @@ export class Explainer {
     this.#decider = new Decider(config.relabel, routes, config.limits);
   }
 
-  /** @param tenant what the request's header says, to the routes that look at it */
-  explain(labels: Labels, tenant: string | null = null): Explanation {
+  /**
+   * @param tenant what the request's header says, to the routes that look at it
+   * @param atMs   timestamp of the items that are asked about, in milliseconds since the epoch; by default, in the newest period
+   */
+  explain(labels: Labels, tenant: string | null = null, atMs = Number.POSITIVE_INFINITY): Explanation {
     // Text that is no Unicode cannot be sent as UTF-8.
     if (labels.flat().some((text) => LONE_SURROGATE.test(text))) return { refused: "invalid_utf8" };
     const request = encodeLabelSet(labels.flat().map((text) => encoder.encode(text)));
-    return withSeries(request, this.#config.limits.maxLabels, (series) => this.#explain(series, tenant));
+    return withSeries(request, this.#config.limits.maxLabels, (series) =>
+      this.#explain(series, tenant, atMs),
+    );
   }
 
-  #explain(series: SeriesScan, text: string | null): Explanation {
+  #explain(series: SeriesScan, text: string | null, atMs: number): Explanation {
     const { relabel, routes } = this.#config;
     const globalSteps: RuleStep[] = [];
     const notes = routes.map((route) => new RouteNotes(route));
@@ -114,7 +133,7 @@ export class Explainer {
     const explained = decision.routes.map((each, index) => ({
       route: routes[index]?.route.name ?? "",
       ...notes[index]?.steps,
-      ...this.#explainRoute(each, routes[index], notes[index], series),
+      ...this.#explainRoute(each, routes[index], notes[index], series, atMs),
       ...(final === null || index <= final.index ? {} : { final: final.name }),
     }));
     const isUnrouted = decision.routes.every(({ kind }) => kind === "not_selected");
@@ -126,6 +145,7 @@ export class Explainer {
     config: RouteConfig | undefined,
     notes: RouteNotes | undefined,
     series: SeriesScan,
+    atMs: number,
   ): Omit<RouteExplanation, "route"> {
     switch (decision.kind) {
       case "not_selected":
@@ -133,7 +153,7 @@ export class Explainer {
       case "dropped":
         return { dropped: decision.reason };
       case "placed":
-        return this.#explainCopies(decision, config, notes, series);
+        return this.#explainCopies(decision, config, notes, series, atMs);
     }
   }
 
@@ -142,10 +162,13 @@ export class Explainer {
     config: RouteConfig | undefined,
     notes: RouteNotes | undefined,
     series: SeriesScan,
+    atMs: number,
   ): Omit<RouteExplanation, "route"> {
-    const at = placed.places.at(-1) ?? NO_PLACE;
-    const place = explainPlaced(placed, at, config);
-    const outcomes = at.upstreams.map((upstream) => {
+    const topology = config?.route.topology ?? [];
+    const period = periodAt(topology, atMs);
+    const copiesAt = placed.places[period] ?? NO_PLACE;
+    const place = { ...explainPeriod(topology, period), ...explainPlaced(placed, copiesAt, config) };
+    const outcomes = copiesAt.upstreams.map((upstream) => {
       const steps = notes?.upstreamSteps(upstream) ?? [];
       return this.#explainCopy(copyFor(copies, upstream), steps, series);
     });
@@ -195,6 +218,18 @@ function explainPlaced(
     slots,
     upstreams: upstreams.map((upstream) => config?.route.upstreams[upstream]?.name ?? ""),
   };
+}
+
+/** Nothing where there is one period. */
+function explainPeriod(topology: readonly Period[], period: number): Pick<PlacedExplanation, "period"> {
+  if (topology.length <= 1) return {};
+  const momentOf = (index: number): string | null => {
+    const fromMs = topology[index]?.fromMs ?? null;
+    return fromMs === null ? null : formatMoment(fromMs);
+  };
+  const slots =
+    topology[period]?.slots.map(({ name, removed }) => (removed === true ? `-${name}` : name)) ?? [];
+  return { period: { from: momentOf(period), until: momentOf(period + 1), slots } };
 }
 
 /** Notes what a route's rules do. */
@@ -253,17 +288,19 @@ function withSeries<Result>(
 export interface ExplainOptions {
   /** What the request's header says, to the routes that look at it. */
   readonly tenant: string | null;
+  /** Timestamp of the items that are asked about, in milliseconds since the epoch; absent: in the newest period. */
+  readonly atMs?: number;
 }
 
 /** Explains a series given as text, for a person. Answers the exit code. */
 export function explainText(
   config: Config,
   text: string,
-  { tenant, json }: ExplainOptions & { readonly json: boolean },
+  { tenant, atMs, json }: ExplainOptions & { readonly json: boolean },
   print: (line: string) => void,
 ): number {
   const labels = parseSeriesText(text);
-  const explanation = new Explainer(config).explain(labels, tenant);
+  const explanation = new Explainer(config).explain(labels, tenant, atMs);
   if (json) print(JSON.stringify(explanation));
   else describeExplanation(labels, explanation).forEach(print);
   return 0;
@@ -277,12 +314,12 @@ export function explainText(
 export async function explainFile(
   config: Config,
   file: string,
-  { tenant }: ExplainOptions,
+  { tenant, atMs }: ExplainOptions,
   print: (line: string) => void,
 ): Promise<number> {
   const explainer = new Explainer(config);
   for await (const { labels } of readSeriesLines(file)) {
-    print(JSON.stringify(explainer.explain(labels, tenant)));
+    print(JSON.stringify(explainer.explain(labels, tenant, atMs)));
   }
   return 0;
 }

@@ -1,8 +1,15 @@
 /** An explanation as lines for a person. */
 import { labelText } from "../route/labelText.ts";
-import type { CopyOutcome, Explanation, OfferedExplanation, RouteExplanation } from "./explain.ts";
+import type {
+  CopyOutcome,
+  Explanation,
+  OfferedExplanation,
+  PeriodExplanation,
+  RouteExplanation,
+} from "./explain.ts";
 import { type RuleStep, stepLines } from "./ruleSteps.ts";
 import type { Labels } from "./seriesLines.ts";
+import { shortened } from "./shortened.ts";
 
 const INDENT = "  ";
 
@@ -39,6 +46,7 @@ function describeRoute(route: RouteExplanation, before: Labels): string[] {
     if (route.task !== undefined) {
       lines.push(row("key", String(route.key ?? "")), row("task", String(route.task)));
     }
+    if (route.period !== undefined) lines.push(row("period", periodText(route.period)));
     lines.push(
       row("placement key", String(route.placement_key)),
       row(slots.length > 1 ? "slots" : "slot", slots.join(", ")),
@@ -50,6 +58,13 @@ function describeRoute(route: RouteExplanation, before: Labels): string[] {
     ...describeOutcome(copy).map((line) => INDENT + line),
   ]);
   return [...lines, ...copies, ...describeOutcome(route)];
+}
+
+function periodText({ from, until, slots }: PeriodExplanation): string {
+  const span = [from === null ? [] : [`from ${from}`], until === null ? [] : [`until ${until}`]]
+    .flat()
+    .join(" ");
+  return `${span}: ${shortened(slots)}`;
 }
 
 function describeOutcome({ write_relabel_configs: written = [], dropped, labels }: CopyOutcome): string[] {

@@ -7,7 +7,7 @@ import type { Gateway } from "../gateway.ts";
 import { FileWatch } from "../reload/fileWatch.ts";
 import type { ReloadOutcome, ReloadTrigger } from "../reload/outcome.ts";
 import { Reloads } from "../reload/reloads.ts";
-import { compareWithKnown, keepKnown, tellChanges } from "./knownTopology.ts";
+import { keepKnown, tellChanges } from "./knownTopology.ts";
 
 export class FileReloads {
   readonly #file: string;
@@ -62,9 +62,7 @@ export class FileReloads {
         return;
       case "applied":
         for (const problem of problems) this.#log.warn(formatProblem(problem));
-        if (config !== null) {
-          tellChanges(compareWithKnown(config.spool.path, config), origin === "legacy", this.#log);
-        }
+        if (config !== null) tellChanges(config, origin === "legacy", this.#log);
         for (const line of outcome.lines) this.#log.warn(`reload: ${line}`);
         this.#log.info(context, "reload: the configuration is in force");
         return;

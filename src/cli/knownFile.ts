@@ -5,23 +5,47 @@
  * gateway and may be damaged since, or changed by hand, so nothing in it is believed unseen.
  */
 import { placementFault } from "../hash/placementFault.ts";
-import { newestPlacement, type RoutePlacement } from "../route/renumbering.ts";
+import {
+  newestPeriod,
+  newestPlacement,
+  placementIn,
+  type RoutePlacement,
+  type RouteTopology,
+} from "../route/renumbering.ts";
 import type { KnownRoute } from "./changeText.ts";
 
 /** Grows whenever a file of this version would be misread. */
 const FORMAT = 1;
 
 const MAX_NAME_LENGTH = 200;
+/** The end of the year 9999, the last that is written in four digits. */
+const LATEST_MS = Date.UTC(10_000, 0, 1) - 1;
 
 /** @param routes in the order of the configuration */
 export function writeKnownRoutes(routes: readonly KnownRoute[]): string {
   const stored = routes.map(({ last, earlier }) => {
     return {
-      last: withoutRest(newestPlacement(last)),
+      last: storedTopology(last),
       earlier: earlier === null ? null : withoutRest(earlier),
     };
   });
   return `${JSON.stringify({ version: FORMAT, routes: stored }, null, 2)}\n`;
+}
+
+/** The newest period as that of a route which has only one, so that versions which know no others can read it. */
+function storedTopology(route: RouteTopology): StoredTopology {
+  const newest = withoutRest(newestPlacement(route));
+  const { fromMs } = newestPeriod(route);
+  if (fromMs === null) return newest;
+  const past = route.topology.slice(0, -1).map((period) => {
+    return { fromMs: period.fromMs, upstreams: withoutRest(placementIn(route, period)).upstreams };
+  });
+  return { ...newest, fromMs, past };
+}
+
+function topologyOf({ upstreams, fromMs, past = [], ...route }: StoredTopology): RouteTopology {
+  const periods = past.map((period) => ({ fromMs: period.fromMs, slots: period.upstreams }));
+  return { ...route, topology: [...periods, { fromMs: fromMs ?? null, slots: upstreams }] };
 }
 
 /** A route as it is configured has rules and credentials besides. */
@@ -56,21 +80,49 @@ export function readKnownRoutes(text: string): readonly KnownRoute[] | string {
   if (content["version"] !== FORMAT) return `its format is not ${FORMAT}, the one of this version`;
   const routes = content["routes"];
   if (!Array.isArray(routes) || !routes.every(isStoredRoute)) return "what it holds makes no sense";
-  return routes.map(({ last: { upstreams, ...last }, earlier }) => {
-    return { last: { ...last, topology: [{ fromMs: null, slots: upstreams }] }, earlier };
-  });
+  return routes.map(({ last, earlier }) => ({ last: topologyOf(last), earlier }));
 }
 
 interface StoredRoute {
-  readonly last: RoutePlacement;
+  readonly last: StoredTopology;
   readonly earlier: RoutePlacement | null;
 }
+
+/** The upstreams are those of the newest period. */
+type StoredTopology = RoutePlacement & {
+  /** Both are absent where it is the only one. */
+  readonly fromMs?: number;
+  readonly past?: readonly {
+    readonly fromMs: number | null;
+    readonly upstreams: RoutePlacement["upstreams"];
+  }[];
+};
 
 type Values = Readonly<Record<string, unknown>>;
 type IsValid = (value: unknown) => boolean;
 
 function isStoredRoute(value: unknown): value is StoredRoute {
-  return isMap(value) && isRoute(value["last"]) && (value["earlier"] === null || isRoute(value["earlier"]));
+  return (
+    isMap(value) && isTopology(value["last"]) && (value["earlier"] === null || isRoute(value["earlier"]))
+  );
+}
+
+/** A route whose past periods go with its placement as its newest does, and whose moments ascend from none on. */
+function isTopology(value: unknown): value is StoredTopology {
+  if (!isRoute(value)) return false;
+  const { fromMs, past } = value as Values;
+  if (fromMs === undefined && past === undefined) return true;
+  if (!Array.isArray(past) || !past.every(isMap)) return false;
+  const moments = [...past.map((period) => period["fromMs"]), fromMs];
+  const ascend = moments.every((moment, index) =>
+    index === 0 ? moment === null : isMoment(moment) && moment > Number(moments[index - 1]),
+  );
+  return ascend && past.length > 0 && past.every(({ upstreams }) => isRoute({ ...value, upstreams }));
+}
+
+/** Numbers that a date can be made of. */
+function isMoment(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_MS;
 }
 
 function isRoute(value: unknown): value is RoutePlacement {

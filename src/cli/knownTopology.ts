@@ -17,7 +17,7 @@ import {
   type RoutePlacement,
   type RouteTopology,
 } from "../route/renumbering.ts";
-import { changeLine, describeChange, type KnownRoute, type RouteChange } from "./changeText.ts";
+import { changeLine, describeChange, type KnownRoute, pastTexts, type RouteChange } from "./changeText.ts";
 import { isKnownFile, readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
 const FILE = "topology.json";
@@ -57,21 +57,38 @@ function understand(file: string, text: string): KnownTopology {
 
 /** What is different from what is kept in a folder, for each route that was there then. */
 export function compareWithKnown(folder: string, config: Config): RouteChange[] {
+  return forKnownRoutes(folder, config, (route, before, file) => [
+    describeChange(`the last start (${file})`, before, route),
+  ]);
+}
+
+/** What is to be said of periods that begin in the past, and that what is kept in a folder does not have. */
+export function pastOfKnown(folder: string, config: Config, nowMs: number): string[] {
+  return forKnownRoutes(folder, config, (route, before) => pastTexts(before, route, nowMs));
+}
+
+function forKnownRoutes<T>(
+  folder: string,
+  config: Config,
+  tell: (route: RouteTopology, before: KnownRoute, file: string) => T[],
+): T[] {
   const known = readKnown(folder);
   if (known.kind !== "known") return [];
   const byName = new Map(known.routes.map((route) => [route.last.name, route]));
   return config.routes.flatMap(({ route }) => {
     const before = byName.get(route.name);
-    return before === undefined ? [] : [describeChange(`the last start (${known.file})`, before, route)];
+    return before === undefined ? [] : tell(route, before, known.file);
   });
 }
 
-/** Logs what is different from the last start: a warning where slots are renumbered, with how to write the list instead. */
-export function tellChanges(changes: readonly RouteChange[], isLegacy: boolean, log: Logger): void {
-  for (const change of changes) {
+/** Logs what is different from what ran last: a warning where slots are renumbered, with how to write the list instead. */
+export function tellChanges(config: Config, isLegacy: boolean, log: Logger): void {
+  const { path } = config.spool;
+  for (const change of compareWithKnown(path, config)) {
     if (change.kind === "same") continue;
     log[change.kind === "renumbered" ? "warn" : "info"](changeLine(change, isLegacy));
   }
+  for (const text of pastOfKnown(path, config, Date.now())) log.warn(text);
 }
 
 /**

@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { LegacyHash } from "../config/legacy.ts";
+import { parseMoment, WANT_MOMENT } from "../config/moment.ts";
 import type { Config } from "../config/config.ts";
 import { placementFault } from "../hash/placementFault.ts";
 import { faultOf } from "../relabel/rules.ts";
@@ -67,7 +68,11 @@ export async function run(argv: readonly string[]): Promise<number> {
     )
     .action(
       ({ config, legacyHash, against }: { config: string; legacyHash: LegacyHash; against?: string }) => {
-        code = check(config, { ...loadOptions(legacyHash), against: against ?? null }, print);
+        code = check(
+          config,
+          { ...loadOptions(legacyHash), against: against ?? null, nowMs: Date.now() },
+          print,
+        );
       },
     );
   configured(command("convert", "print a file of the old Go gateway as a native configuration")).action(
@@ -79,6 +84,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
     .option("--input <file>", 'explain one {"labels":[["__name__","up"],...]} a line; prints JSON')
     .option("--tenant <name>", "what the request's header says, to routes that look at it")
+    .option("--at <time>", "when the samples are from, as 2026-12-01T00:00:00Z; by default now", momentOption)
     .option("--json", "print one JSON line for each series", false)
     .action(async (series: string | undefined, options: ExplainCommand) => {
       code = await explain(series, options);
@@ -168,19 +174,26 @@ interface ExplainCommand {
   readonly legacyHash: LegacyHash;
   readonly input?: string;
   readonly tenant?: string;
+  readonly at?: number;
   readonly json: boolean;
 }
 
 async function explain(
   series: string | undefined,
-  { config: file, legacyHash, input, tenant: named, json }: ExplainCommand,
+  { config: file, legacyHash, input, tenant: named, json, at: atMs = Date.now() }: ExplainCommand,
 ): Promise<number> {
   if (!hasOneSource("explain", series, input)) return 2;
   const tenant = named ?? null;
   const config = loadOrPrint(file, legacyHash);
   if (config === null) return 1;
-  if (input !== undefined) return explainFile(config, input, { tenant }, print);
-  return explainText(config, series ?? "", { tenant, json }, print);
+  if (input !== undefined) return explainFile(config, input, { tenant, atMs }, print);
+  return explainText(config, series ?? "", { tenant, atMs, json }, print);
+}
+
+function momentOption(written: string): number {
+  const milliseconds = parseMoment(written);
+  if (milliseconds === null) throw new InvalidArgumentError(`want ${WANT_MOMENT}.`);
+  return milliseconds;
 }
 
 /** Whether there is one of the two; says so when not. */

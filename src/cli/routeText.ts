@@ -1,4 +1,5 @@
 /** What `check` says of a route. */
+import { formatMoment } from "../config/moment.ts";
 import type { KeyRule } from "../hash/keyRule.ts";
 import type { PlacementMethod } from "../hash/placement.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
@@ -20,19 +21,42 @@ const UNEVEN = 1.5;
 /** Placing more tasks one by one would take seconds; so many spread evenly anyway. */
 const MAX_TASKS_COUNTED = 1_000_000;
 
-/** In one line: which series it takes, how it keys and places them, and how even that is. */
+/**
+ * In one line: which series it takes, how it keys and places them, and how even that is; of several periods only how many, see
+ * periodTexts().
+ */
 export function routeText(route: RouteOptions): string {
   const { tasks, keyFormat } = route;
-  const newest = newestPeriod(route);
   const stage1 = tasks === null ? "no tasks" : describeTasks(tasks);
   const parts = [
     ...describeSelection(route),
     `${keyFormat} keys`,
     stage1,
-    ...describeSlots(route, newest),
-    describeBalance(route, newest),
+    ...(route.topology.length === 1
+      ? describePeriod(route, newestPeriod(route))
+      : [`${route.topology.length} periods`]),
   ];
   return parts.join("; ");
+}
+
+/** The periods of a route that has several, a line for each: when they are in force, their slots, and how even that is. */
+export function periodTexts(route: RouteOptions): string[] {
+  if (route.topology.length === 1) return [];
+  return route.topology.map((period, index) => {
+    const when = [
+      ...(period.fromMs === null ? [] : [`from ${formatMoment(period.fromMs)}`]),
+      ...untilText(route.topology[index + 1]),
+    ];
+    return `${when.join(" ")}: ${describePeriod(route, period).join("; ")}`;
+  });
+}
+
+function untilText(next: Period | undefined): string[] {
+  return next === undefined || next.fromMs === null ? [] : [`until ${formatMoment(next.fromMs)}`];
+}
+
+function describePeriod(route: RouteOptions, period: Period): string[] {
+  return [...describeSlots(route, period), describeBalance(route, period)];
 }
 
 function describeSlots({ placement }: RouteOptions, { slots }: Period): string[] {

@@ -10,7 +10,7 @@ import { Gateway, ListenError } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
 import { FileReloads } from "./fileReloads.ts";
-import { compareWithKnown, tellChanges } from "./knownTopology.ts";
+import { tellChanges } from "./knownTopology.ts";
 import { waitForSignal } from "./stopSignal.ts";
 
 export interface ServeOptions extends LoadOptions {
@@ -33,7 +33,7 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   }
   const ended = waitForSignal("SIGTERM", "SIGINT");
   const endedAgain = ended.then(() => waitForSignal("SIGTERM", "SIGINT"));
-  tellChanges(compareWithKnown(config.spool.path, config), origin === "legacy", log);
+  tellChanges(config, origin === "legacy", log);
   const reloads = new FileReloads(file, options, log);
   process.on("SIGHUP", () => void reloads.reload("signal", false));
   const gateway = await start(config, log, (force) => reloads.reload("request", force));

@@ -7,6 +7,7 @@
  */
 import { buildPlacement, type PlacementAlgorithm } from "../hash/placement.ts";
 import type { NamedSlot } from "../hash/slots.ts";
+import { periodAt } from "./epochs.ts";
 import type { Period, RouteOptions } from "./options.ts";
 
 /** What of a route says where its keys go, in all its periods. */
@@ -70,6 +71,28 @@ export function newestPeriod({ topology }: Pick<RouteOptions, "topology">): Peri
   const newest = topology.at(-1);
   if (newest === undefined) throw new Error("bug: a topology of no periods");
   return newest;
+}
+
+/**
+ * The periods that are in force already, and that a topology before did not have: since their moments it had other slots, or the
+ * same ones otherwise. What it sent meanwhile is elsewhere than a topology says that has them.
+ *
+ * @param nowMs milliseconds since the epoch
+ */
+export function rewrittenPast(
+  before: readonly Period[],
+  now: readonly Period[],
+  nowMs: number,
+): readonly (Period & { readonly fromMs: number })[] {
+  return now.flatMap(({ fromMs, slots }) => {
+    if (fromMs === null || fromMs > nowMs) return [];
+    const had = before[periodAt(before, fromMs)]?.slots ?? [];
+    return haveSameSlots(had, slots) ? [] : [{ fromMs, slots }];
+  });
+}
+
+function haveSameSlots(a: readonly NamedSlot[], b: readonly NamedSlot[]): boolean {
+  return JSON.stringify(numbered(a)) === JSON.stringify(numbered(b));
 }
 
 /** Whether it gives a slot its keys by its number in the list; the other algorithms go by its name. */

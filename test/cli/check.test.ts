@@ -15,6 +15,7 @@ const OPTIONS = {
   checkRule: faultOf,
   checkPlacement: placementFault,
   against: null,
+  nowMs: Date.UTC(2026, 5, 1),
 } as const;
 
 let folder = "";
@@ -201,6 +202,51 @@ describe("check of placement", () => {
   it.each(["ring", "maglev", "rendezvous", "multi_probe"])("says how even the tasks are: %s", (algorithm) => {
     const { lines } = run(routeOver("a b c", `tasks: {count: 10000}, placement: {algorithm: ${algorithm}}`));
     expect(lines.at(-1)).toMatch(/the fullest has 1\.\d\d times the average, none without tasks$/);
+  });
+
+  it("has a line for each period of a topology, and what moves at each border", () => {
+    const grown = [
+      "routes:",
+      "  - name: r",
+      "    tasks: {count: 128}",
+      "    topology:",
+      '      - upstreams: [{name: a, url: "http://a/w"}, {name: b, url: "http://b/w"}, {name: c, url: "http://c/w"}]',
+      '      - {from: 2026-12-01T12:00:00Z, upstreams: [name: a, name: b, name: c, {name: d, url: "http://d/w"}]}',
+      "      - {from: 2026-12-02T12:00:00Z, upstreams: [name: b, name: c, name: d]}",
+    ].join("\n");
+    const { code, lines } = run(grown);
+    expect(code).toBe(0);
+    const [, route, first, second, third, border, renumbered, remedy, ...more] = lines;
+    expect(more).toEqual([]);
+    expect(route).toBe(
+      "route r: pairs keys; 128 tasks in label stream_task_id by all labels (jump); 3 periods",
+    );
+    expect(first).toBe(
+      "  until 2026-12-01T12:00:00Z: 3 upstreams by the task (jump); the fullest has 1.05 times the average, none without tasks",
+    );
+    expect(second).toMatch(
+      /^ {2}from 2026-12-01T12:00:00Z until 2026-12-02T12:00:00Z: 4 upstreams by the task/,
+    );
+    expect(third).toMatch(/^ {2}from 2026-12-02T12:00:00Z: 3 upstreams by the task/);
+    expect(border).toMatch(
+      /^route r against the period before, from 2026-12-01T12:00:00Z on: added d; \d\d\.\d % of its tasks move; only keys of these/,
+    );
+    expect(renumbered).toMatch(
+      /^warning: route r against the period before, from 2026-12-02T12:00:00Z on: taken out a; jump goes by number/,
+    );
+    expect(remedy).toMatch(/^ {2}write at the top of the list/);
+  });
+
+  it("warns of a new period that begins before now, and not of one to come", () => {
+    const before = 'routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]';
+    const since = (from: string): string =>
+      `routes: [{name: r, topology: [{upstreams: [{name: a, url: "http://a/w"}]}, {from: ${from}, upstreams: [name: a, {name: b, url: "http://b/w"}]}]}]`;
+    const warnings = (from: string): string[] =>
+      run(since(from), before).lines.filter((line) => line.startsWith("warning: "));
+    expect(warnings("2026-06-02T00:00:00Z")).toEqual([]);
+    expect(warnings("2026-05-31T00:00:00Z")).toEqual([
+      "warning: route r: the period from 2026-05-31T00:00:00Z is new and begins in the past: what was sent since then stays where it is, so aggregation windows between then and now are split; want a time to come",
+    ]);
   });
 
   it("counts tasks and live upstreams, not tombstones", () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import {
   explainFile,
   explainText,
@@ -9,6 +9,7 @@ import {
   type Explanation,
   type RouteExplanation,
 } from "../../src/cli/explain.ts";
+import { run } from "../../src/cli/program.ts";
 import { configOf } from "../system/gatewayRig.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "explain-"));
@@ -450,6 +451,89 @@ routes:
       `    slots          ${first === 0 ? "0, 1" : "1, 0"}`,
       `    upstreams      ${first === 0 ? "a, b" : "b, a"}`,
       ...(first === 0 ? copies : copies.toReversed()).flat(),
+    ]);
+  });
+});
+
+describe("explain under a configuration with topology periods", () => {
+  const NOON = Date.UTC(2026, 11, 1, 12);
+  const config = configOf(`
+routes:
+  - name: growing
+    tasks: {count: 128}
+    topology:
+      - upstreams: ${upstreams(3)}
+      - {from: 2026-12-01T12:00:00Z, upstreams: [name: vmagent-0, {name: vmagent-1, removed: true}, name: vmagent-2, {name: vmagent-3, url: "http://127.0.0.1:9003/"}]}
+      - {from: 2026-12-02T12:00:00Z, upstreams: [name: vmagent-0]}
+  - {name: steady, tasks: {count: 128}, upstreams: ${upstreams(3)}}
+`);
+  const labels = [
+    ["__name__", "up"],
+    ["job", "node"],
+  ] as const;
+
+  it.each([
+    { name: "long ago", at: 0, from: null, until: "2026-12-01T12:00:00Z", upstream: "vmagent-1" },
+    {
+      name: "just before a border",
+      at: NOON - 1,
+      from: null,
+      until: "2026-12-01T12:00:00Z",
+      upstream: "vmagent-1",
+    },
+    {
+      name: "at it",
+      at: NOON,
+      from: "2026-12-01T12:00:00Z",
+      until: "2026-12-02T12:00:00Z",
+      upstream: "vmagent-2",
+    },
+    {
+      name: "by default, in the newest period",
+      at: undefined,
+      from: "2026-12-02T12:00:00Z",
+      until: null,
+      upstream: "vmagent-0",
+    },
+  ])("tells the period of the time that is asked about: $name", ({ at, from, until, upstream }) => {
+    const [growing, steady] = routesOf(new Explainer(config).explain(labels, null, at));
+    expect(growing).toMatchObject({ task: 68, period: { from, until }, upstreams: [upstream] });
+    expect(steady).toMatchObject({ task: 68, upstreams: ["vmagent-1"] });
+    expect(steady).not.toHaveProperty("period");
+  });
+
+  it("shows a person its slots, and that of the command line's time", async () => {
+    const lines = linesOf((print) =>
+      explainText(config, '{__name__="up",job="node"}', { tenant: null, atMs: NOON, json: false }, print),
+    );
+    expect(lines.slice(0, 8)).toEqual([
+      'up{job="node"}',
+      "  route growing",
+      "    key            1539516280",
+      "    task           68",
+      "    period         from 2026-12-01T12:00:00Z until 2026-12-02T12:00:00Z: vmagent-0, -vmagent-1, vmagent-2, vmagent-3",
+      "    placement key  68",
+      "    slot           2",
+      "    upstream       vmagent-2",
+    ]);
+    const file = join(folder, "periods.yaml");
+    writeFileSync(
+      file,
+      `routes: [{name: r, topology: [{upstreams: ${upstreams(1)}}, {from: 2026-12-01T12:00:00Z, upstreams: [{name: z, url: "http://z/w"}]}]}]`,
+    );
+    const printed: string[] = [];
+    const write = vi
+      .spyOn(process.stdout, "write")
+      .mockImplementation((text) => printed.push(String(text)) > 0);
+    const codes = [];
+    for (const at of ["2026-12-01T11:59:59.999Z", "2026-12-01T12:00:00Z"]) {
+      codes.push(await run(["explain", "--config", file, "--json", "--at", at, "up"]));
+    }
+    write.mockRestore();
+    expect(codes).toEqual([0, 0]);
+    expect(printed.map((line) => routesOf(JSON.parse(line) as Explanation)[0]?.upstreams)).toEqual([
+      ["vmagent-0"],
+      ["z"],
     ]);
   });
 });

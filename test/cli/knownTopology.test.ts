@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { changeLine, type RouteChange } from "../../src/cli/changeText.ts";
-import { compareWithKnown, keepKnown, readKnown } from "../../src/cli/knownTopology.ts";
+import { compareWithKnown, keepKnown, pastOfKnown, readKnown } from "../../src/cli/knownTopology.ts";
 import type { Config } from "../../src/config/config.ts";
 import { configOf } from "../system/gatewayRig.ts";
 
@@ -276,5 +276,143 @@ describe("a folder that nothing can be kept in", () => {
   it("is not made by looking at it", () => {
     expect(readKnown(folder)).toEqual({ kind: "none" });
     expect(existsSync(join(parent, "data"))).toBe(false);
+  });
+});
+
+describe("topology periods", () => {
+  const NOON = Date.UTC(2026, 11, 1, 12);
+
+  /** A route whose first period has upstreams by their names, and whose others have theirs from a moment on. */
+  function periodsOf(first: string, ...later: readonly (readonly [string, string])[]): Config {
+    const listOf = (names: string, url: string): string =>
+      names
+        .split(" ")
+        .map((name) =>
+          name.startsWith("-") ? `{name: ${name.slice(1)}, removed: true}` : `{name: ${name}${url}}`,
+        )
+        .join(", ");
+    const url = ', url: "http://127.0.0.1:1/w"';
+    const periods = later.map(([from, names]) => `{from: ${from}, upstreams: [${listOf(names, url)}]}`);
+    return configOf(
+      `routes: [{name: r, topology: [${[`{upstreams: [${listOf(first, url)}]}`, ...periods].join(", ")}]}]`,
+    );
+  }
+
+  const GROWN = periodsOf("a b", ["2026-12-01T12:00:00Z", "a b c"], ["2026-12-01T13:00:00Z", "a -b c d"]);
+
+  it("are kept, and read again", async () => {
+    await started(GROWN);
+    const known = readKnown(folder);
+    expect(known.kind === "known" ? known.routes[0]?.last.topology : null).toEqual(
+      GROWN.routes[0]?.route.topology,
+    );
+    expect(onlyChange(GROWN)).toMatchObject({
+      kind: "same",
+      text: `route r against the last start (${file}), from 2026-12-01T13:00:00Z on: nothing moves`,
+    });
+  });
+
+  it("leave the newest where a version looks that knows no periods, and are none in what such a version wrote", async () => {
+    await started(GROWN);
+    const kept = JSON.parse(readFileSync(file, "utf8")) as { version: number; routes: { last: object }[] };
+    expect(kept).toMatchObject({
+      version: 1,
+      routes: [
+        { last: { upstreams: [{ name: "a" }, { name: "b", removed: true }, { name: "c" }, { name: "d" }] } },
+      ],
+    });
+    const single = { ...kept.routes[0]?.last, fromMs: undefined, past: undefined };
+    writeFileSync(file, JSON.stringify({ ...kept, routes: [{ last: single, earlier: null }] }));
+    const known = readKnown(folder);
+    expect(known.kind === "known" ? known.routes[0]?.last.topology.length : 0).toBe(1);
+    expect(onlyChange(GROWN).kind).toBe("same");
+  });
+
+  it.each([
+    { name: "a first period that is not first", damage: { fromMs: NOON, past: [] } },
+    {
+      name: "moments that go back",
+      damage: {
+        fromMs: 5,
+        past: [
+          { fromMs: null, upstreams: [{ name: "a" }] },
+          { fromMs: 9, upstreams: [{ name: "a" }] },
+        ],
+      },
+    },
+    {
+      name: "a moment that is none",
+      damage: { fromMs: "soon", past: [{ fromMs: null, upstreams: [{ name: "a" }] }] },
+    },
+    { name: "a past without upstreams", damage: { fromMs: 5, past: [{ fromMs: null, upstreams: [] }] } },
+    {
+      name: "a moment beyond dates",
+      damage: { fromMs: 2 ** 53 - 1, past: [{ fromMs: null, upstreams: [{ name: "a" }] }] },
+    },
+  ])("are not believed when they make no sense: $name", async ({ damage }) => {
+    await started(routeOver("a b"));
+    const kept = JSON.parse(readFileSync(file, "utf8")) as { routes: { last: object }[] };
+    const [route] = kept.routes;
+    writeFileSync(
+      file,
+      JSON.stringify({ ...kept, routes: [{ ...route, last: { ...route?.last, ...damage } }] }),
+    );
+    expect(readKnown(folder)).toMatchObject({ kind: "unusable", reason: "what it holds makes no sense" });
+  });
+
+  it("are compared by their newest, with its moment", async () => {
+    await started(routeOver("a b"));
+    const { kind, text } = onlyChange(periodsOf("a b", ["2026-12-01T12:00:00Z", "a b c"]));
+    expect(kind).toBe("changed");
+    expect(text).toMatch(/, from 2026-12-01T12:00:00Z on: added c; \d\d\.\d % of its keys move; only keys/);
+  });
+
+  it.each([
+    { name: "one to come", before: routeOver("a b"), now: GROWN, at: NOON - 1, past: [] },
+    { name: "one that begins now", before: routeOver("a b"), now: GROWN, at: NOON, past: ["12:00:00Z"] },
+    {
+      name: "two in the past",
+      before: routeOver("a b"),
+      now: GROWN,
+      at: NOON + 9e6,
+      past: ["12:00:00Z", "13:00:00Z"],
+    },
+    { name: "those that were there", before: GROWN, now: GROWN, at: NOON + 9e6, past: [] },
+    {
+      name: "an old one deleted",
+      before: GROWN,
+      now: periodsOf("a b c", ["2026-12-01T13:00:00Z", "a -b c d"]),
+      at: NOON + 9e6,
+      past: [],
+    },
+    {
+      name: "one that came in by restarts",
+      before: routeOver("a b c"),
+      now: periodsOf("a b", ["2026-12-01T12:00:00Z", "a b c"]),
+      at: NOON + 9e6,
+      past: [],
+    },
+    {
+      name: "another list under a moment of before",
+      before: GROWN,
+      now: periodsOf("a b", ["2026-12-01T12:00:00Z", "a b e"], ["2026-12-01T13:00:00Z", "a -b c d"]),
+      at: NOON + 9e6,
+      past: ["12:00:00Z"],
+    },
+  ])(
+    "are warned about where they are new and begin in the past: $name",
+    async ({ before, now, at, past }) => {
+      await started(before);
+      expect(pastOfKnown(folder, now, at)).toEqual(
+        past.map(
+          (time) =>
+            `route r: the period from 2026-12-01T${time} is new and begins in the past: what was sent since then stays where it is, so aggregation windows between then and now are split; want a time to come`,
+        ),
+      );
+    },
+  );
+
+  it("are not warned about at a first start", () => {
+    expect(pastOfKnown(folder, GROWN, NOON + 9e6)).toEqual([]);
   });
 });
