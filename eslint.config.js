@@ -15,6 +15,10 @@ const IMPORTS = {
     may: ["hash", "wire", "relabel", "engine"],
     why: "routing is a pure function of configuration and series",
   },
+  plan: {
+    may: ["hash", "wire", "relabel", "route"],
+    why: "a plan is a pure function of two configurations and the series: whoever has these can make one",
+  },
   deliver: { may: ["wire"], why: "a sender knows parcels, not where they come from" },
   receive: { may: ["wire"], why: "receive meets the other stages by small interfaces" },
   config: {
@@ -23,10 +27,10 @@ const IMPORTS = {
     why: "config produces the stages' options",
   },
   reload: { may: ["config"], why: "reads a configuration anew and hands it on" },
-  admin: { may: [], types: ["receive"], why: "admin meets the other stages by small interfaces" },
+  admin: { may: [], types: ["receive", "plan"], why: "admin meets the other stages by small interfaces" },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
-const PURE = new Set(["hash", "wire", "relabel", "route", "engine"]);
+const PURE = new Set(["hash", "wire", "relabel", "route", "engine", "plan"]);
 
 /** Packages that a pure folder may use; what tells the time, does I/O or keeps state stays out. */
 const PURE_PACKAGES = ["node:buffer", "re2js", "snappyjs"];

@@ -5,7 +5,13 @@ import type { LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { Problem } from "../config/problem.ts";
 import type { RouteOptions } from "../route/options.ts";
-import { describeChange, type KnownRoute, LEGACY_REMEDY, pastTexts, type RouteChange } from "./changeText.ts";
+import {
+  describeChange,
+  type KnownRoute,
+  LEGACY_REMEDY,
+  pastTexts,
+  type RouteChange,
+} from "../plan/changeText.ts";
 import { readIfKnown, readKnown } from "./knownTopology.ts";
 import { periodTexts, routeText, rulesText, unevenText } from "./routeText.ts";
 

@@ -12,7 +12,7 @@ import {
   type RoutePlacement,
   type RouteTopology,
 } from "../route/renumbering.ts";
-import type { KnownRoute } from "./changeText.ts";
+import type { KnownRoute } from "../plan/changeText.ts";
 
 /** Grows whenever a file of this version would be misread. */
 const FORMAT = 1;

@@ -17,7 +17,13 @@ import {
   type RoutePlacement,
   type RouteTopology,
 } from "../route/renumbering.ts";
-import { changeLine, describeChange, type KnownRoute, pastTexts, type RouteChange } from "./changeText.ts";
+import {
+  changeLine,
+  describeChange,
+  type KnownRoute,
+  pastTexts,
+  type RouteChange,
+} from "../plan/changeText.ts";
 import { isKnownFile, readKnownRoutes, writeKnownRoutes } from "./knownFile.ts";
 
 const FILE = "topology.json";

@@ -6,7 +6,7 @@ import type { RelabelRuleList } from "../relabel/options.ts";
 import { taskBalance } from "../route/balance.ts";
 import { newestPeriod } from "../route/renumbering.ts";
 import type { Period, RouteOptions, TaskOptions, TenantOptions } from "../route/options.ts";
-import { shortened } from "./shortened.ts";
+import { shortened } from "../plan/shortened.ts";
 
 /**
  * Fewer tasks than this for each upstream spread too unevenly: under jump some upstreams get half as much again; under

@@ -29,6 +29,11 @@ export interface LoadedConfig {
   readonly secretFiles: readonly string[];
 }
 
+export interface LoadedDocument extends LoadedConfig {
+  /** In native form; null when the file has no such. */
+  readonly document: MapNode | null;
+}
+
 export interface ConvertedConfig {
   readonly origin: LoadedConfig["origin"];
   /** The native document; null for native files and for those with errors. */
@@ -49,6 +54,11 @@ export function convertConfig(file: string, options: LoadOptions): ConvertedConf
   return { origin, document: isConverted ? document : null, problems };
 }
 
+/** Reads a file, with the document that its config was read from: for those of the old gateway, the native one that stands for it. */
+export function loadDocument(file: string, options: LoadOptions): LoadedDocument {
+  return understandFile(file, options);
+}
+
 /**
  * Reads the text of a file.
  *
@@ -59,12 +69,7 @@ export function parseConfig(text: string, file: string, options: LoadOptions): L
   return { origin, config, problems, secretFiles };
 }
 
-interface Understood extends LoadedConfig {
-  /** In native form; null when the file has no such. */
-  readonly document: MapNode | null;
-}
-
-function understandFile(file: string, options: LoadOptions): Understood {
+function understandFile(file: string, options: LoadOptions): LoadedDocument {
   const read = readTextFile(file, MAX_FILE_BYTES);
   if (read.kind === "read") return understand(read.text, file, options);
   const problems = new ProblemList(file);
@@ -72,7 +77,7 @@ function understandFile(file: string, options: LoadOptions): Understood {
   return { origin: "native", document: null, config: null, problems: problems.inOrder(), secretFiles: [] };
 }
 
-function understand(text: string, file: string, options: LoadOptions): Understood {
+function understand(text: string, file: string, options: LoadOptions): LoadedDocument {
   const problems = new ProblemList(file);
   const top = readDocument(text, problems);
   const origin = top !== null && isLegacy(top) ? "legacy" : "native";

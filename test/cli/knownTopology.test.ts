@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { changeLine, type RouteChange } from "../../src/cli/changeText.ts";
+import { changeLine, type RouteChange } from "../../src/plan/changeText.ts";
 import { compareWithKnown, keepKnown, pastOfKnown, readKnown } from "../../src/cli/knownTopology.ts";
 import type { Config } from "../../src/config/config.ts";
 import { configOf } from "../system/gatewayRig.ts";

@@ -1,0 +1,87 @@
+/** What whoever makes a change should know, and how to write it so that less moves. */
+import { describeChange } from "./changeText.ts";
+import type { RouteReport } from "./report.ts";
+import { type RoutePair, type RouteSide, slotsOf } from "./routePair.ts";
+import { percent } from "./percent.ts";
+
+/** @param main the era that the report's figures are for */
+export function adviceFor(pair: RoutePair, main: number, report: Omit<RouteReport, "advice">): string[] {
+  return [
+    ...basisAdvice(report),
+    ...listAdvice(pair, main),
+    ...windowAdvice(pair, report),
+    ...taskAdvice(report),
+  ];
+}
+
+function basisAdvice({ basis, change, given }: Omit<RouteReport, "advice">): string[] {
+  if (basis !== "synthetic" || change === "same") return [];
+  const counts =
+    given.before + given.after === 0
+      ? ""
+      : `; of the ${given.before} series that were looked at here ${given.changed} change, ${given.ceased} of them to nowhere, and ${given.begun} are new here`;
+  return [
+    `too few series are known for figures, so these are of made-up keys, which tell nothing of rules${counts}`,
+  ];
+}
+
+/** How to write the list without renumbering. */
+function listAdvice({ name, before, after, eras }: RoutePair, main: number): string[] {
+  const era = eras[main];
+  if (before === null || after === null || era === undefined) return [];
+  const onlyPeriod = (side: RouteSide, period: number) => {
+    return { ...side.planned.route, topology: [{ fromMs: null, slots: slotsOf(side, period) }] };
+  };
+  const known = { last: onlyPeriod(before, era.before), earlier: null };
+  return describeChange(name, known, onlyPeriod(after, era.after)).remedies.map(
+    (remedy) => `to move less, ${remedy}`,
+  );
+}
+
+function windowAdvice(pair: RoutePair, { windows }: Omit<RouteReport, "advice">): string[] {
+  const share = percent(windows.split);
+  switch (windows.kind) {
+    case "none":
+      return [];
+    case "in_the_past":
+      return [
+        "it changes past periods: late and replayed items go elsewhere than the windows that they belong to",
+      ];
+    case "at_border":
+      return [
+        `windows of ${share} have ${windows.from ?? ""} inside them unless it is a boundary of the aggregation interval; ` +
+          "with enable_windows at the aggregators none is split then, without it those at the border are, by what is in flight",
+      ];
+    case "at_reload":
+      return pair.keysAlike ? listWindows(share) : keyWindows(share, pair);
+  }
+}
+
+function listWindows(share: string): string[] {
+  return [
+    `windows under way are split for ${share}, in each replica when it reloads; a period of the topology with a from on a boundary ` +
+      "of the aggregation interval avoids it (plan --effective 10m --round 1m prints one): with enable_windows at the aggregators " +
+      "no window is split then, without it those at the border are, by what is in flight",
+  ];
+}
+
+/** What only a reload can bring into force. */
+function keyWindows(share: string, { before, after }: RoutePair): string[] {
+  if (before === null || after === null) return [];
+  return [
+    `windows under way are split for ${share}, in each replica when it reloads; no period avoids it, since periods differ in ` +
+      "upstreams alone: reload all replicas within one interval, and leave out what was aggregated over it",
+  ];
+}
+
+function taskAdvice({ retasked, tasks }: Omit<RouteReport, "advice">): string[] {
+  if (retasked.share === 0) return [];
+  const counts =
+    tasks.before === tasks.after
+      ? ""
+      : ` (${tasks.before ?? "no"} tasks before, ${tasks.after ?? "none"} after)`;
+  return [
+    `${percent(retasked)} get another task label${counts}: output series that keep it end under the old number and begin under ` +
+      "the new one; sums over the label stay right, but for the windows that are split",
+  ];
+}
