@@ -1,10 +1,8 @@
 /** `convert`: a file of the old Go gateway as a native one. */
-import { Document } from "yaml";
-import type { ScalarTag } from "yaml";
 import { convertConfig } from "../config/load.ts";
 import type { LoadOptions } from "../config/load.ts";
-import type { ConfigNode } from "../config/node.ts";
 import { formatProblem } from "../config/problem.ts";
+import { yamlLines } from "./nodeYaml.ts";
 
 /**
  * Prints the native YAML that means the same as an old file. It holds the passwords that the old file's urls hold.
@@ -26,42 +24,7 @@ export function convert(
     if (valid && origin === "native") printError(`${file}: is a native file already`);
     return 1;
   }
-  const yaml = new Document(plainValue(document), {
-    aliasDuplicateObjects: false,
-    customTags: [WRITTEN_NUMBER],
-  });
-  yaml.commentBefore = ` Converted from ${file}, a file of the old Go gateway, with --legacy-hash ${options.legacyHash}.`;
-  for (const line of yaml.toString({ lineWidth: 0 }).trimEnd().split("\n")) print(line);
+  const comment = `Converted from ${file}, a file of the old Go gateway, with --legacy-hash ${options.legacyHash}.`;
+  for (const line of yamlLines(document, comment)) print(line);
   return 0;
 }
-
-function plainValue(node: ConfigNode): unknown {
-  switch (node.kind) {
-    case "nothing":
-      return null;
-    case "text":
-      return node.plain && /^[-+]?\d[\w.]*$/.test(node.text) ? new WrittenNumber(node.text) : node.text;
-    case "list":
-      return node.items.map(plainValue);
-    case "map":
-      return Object.fromEntries([...node.entries].map(([key, entry]) => [key, plainValue(entry.value)]));
-  }
-}
-
-/** What stands in a file without quotes as numbers do; 0x10, 010 and 1.0 would be spelled otherwise after a conversion. */
-class WrittenNumber {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-/** Writes them without quotes, and without a tag, which is what `default` means. */
-const WRITTEN_NUMBER: ScalarTag = {
-  tag: "!number",
-  default: true,
-  identify: (value) => value instanceof WrittenNumber,
-  resolve: (text) => new WrittenNumber(text),
-  stringify: ({ value }) => (value as WrittenNumber).text,
-};

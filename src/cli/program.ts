@@ -13,6 +13,7 @@ import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
+import { plan, type PlanCommand } from "./plan.ts";
 import { relabel, type RelabelOptions } from "./relabel.ts";
 import { serve } from "./serve.ts";
 import { sink } from "./sink.ts";
@@ -89,6 +90,28 @@ export async function run(argv: readonly string[]): Promise<number> {
     .action(async (series: string | undefined, options: ExplainCommand) => {
       code = await explain(series, options);
     });
+  command("plan", "print what a change of the configuration would move")
+    .option("--from <file>", "the configuration before; with --gateway, if not the one that it runs")
+    .requiredOption("--to <file>", "the configuration after")
+    .option("--gateway <url>", "ask a running gateway at its admin_listen, over the series that it gets")
+    .option("--token-file <file>", "the token that the gateway asks for")
+    .option("--requests <folder>", "over the series of recorded bodies of write requests")
+    .option("--series <file>", 'over series, one {"labels":[["__name__","up"],...]} a line')
+    .option("--tenant <name>", "what the requests' header says, to routes that look at it")
+    .addOption(legacyHash("--from-legacy-hash", "--from"))
+    .addOption(legacyHash("--to-legacy-hash", "--to"))
+    .option("--json", "print the whole plan as JSON", false)
+    .option("--effective <duration>", "print the change as a topology in force so much later, e.g. 10m")
+    .option("--round <duration>", "round that moment up to the aggregation interval, e.g. 1m")
+    .action(async (options: PlanCommand & { fromLegacyHash: LegacyHash; toLegacyHash: LegacyHash }) => {
+      code = await plan(options, {
+        fromOptions: loadOptions(options.fromLegacyHash),
+        toOptions: loadOptions(options.toLegacyHash),
+        nowMs: Date.now(),
+        print,
+        complain: printError,
+      });
+    });
   command("relabel", "print what relabel rules do to a series")
     .argument("[series]", `a label set, e.g. '{__name__="up",job="node"}'`)
     .requiredOption("--rules <file>", "a list of relabel_config in YAML, or a document with relabel_configs")
@@ -150,14 +173,15 @@ export async function run(argv: readonly string[]): Promise<number> {
 function configured(command: Command): Command {
   return command
     .requiredOption("--config <file>", "configuration: native YAML, or a file of the old Go gateway")
-    .addOption(
-      new Option(
-        "--legacy-hash <algorithm>",
-        "how a file of the old Go gateway places series: hashmod does what its code did",
-      )
-        .choices(["jump", "hashmod"])
-        .default("jump"),
-    );
+    .addOption(legacyHash("--legacy-hash", ""));
+}
+
+/** @param file the option that names the file, where there are several */
+function legacyHash(name: string, file: string): Option {
+  const description = `how a file of the old Go gateway${file === "" ? "" : ` (${file})`} places series`;
+  return new Option(`${name} <algorithm>`, `${description}: hashmod does what its code did`)
+    .choices(["jump", "hashmod"])
+    .default("jump");
 }
 
 /** Reads an option that is a whole number, `least` or more. */

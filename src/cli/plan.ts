@@ -1,0 +1,210 @@
+/** `plan`: what a change of the configuration would move. */
+import { readFileSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import { loadDocument, type LoadOptions } from "../config/load.ts";
+import type { MapNode } from "../config/node.ts";
+import { formatProblem } from "../config/problem.ts";
+import { parseDuration } from "../config/units.ts";
+import { type PlanRequest, readPlanAnswer } from "../plan/api.ts";
+import { comparePlacements } from "../plan/comparePlacements.ts";
+import type { PlanConfig } from "../plan/planConfig.ts";
+import { planLines } from "../plan/planText.ts";
+import type { PlanReport } from "../plan/report.ts";
+import { routePairs } from "../plan/routePair.ts";
+import type { SampleState } from "../route/liveSample.ts";
+import { yamlLines } from "./nodeYaml.ts";
+import { type NamedTenants, noSeries, seriesOfFile, seriesOfRequests } from "./planSeries.ts";
+import { printable } from "./printable.ts";
+import { effectiveFrom, proposedTopology } from "./topologyProposal.ts";
+
+export interface PlanCommand {
+  /** May be left out with a gateway: it compares with what it runs. */
+  readonly from?: string;
+  readonly to: string;
+  readonly gateway?: string;
+  readonly tokenFile?: string;
+  readonly requests?: string;
+  readonly series?: string;
+  readonly tenant?: string;
+  readonly json: boolean;
+  readonly effective?: string;
+  readonly round?: string;
+}
+
+export interface PlanTools {
+  readonly fromOptions: LoadOptions;
+  readonly toOptions: LoadOptions;
+  readonly nowMs: number;
+  readonly print: (line: string) => void;
+  readonly complain: (line: string) => void;
+}
+
+const NEVER_DUE = (): boolean => false;
+/** The gateway decides tens of thousands of series beside its work. */
+const ANSWER_WITHIN_MS = 120_000;
+const NOT_FOUND = 404;
+
+/**
+ * Plans a change.
+ *
+ * @returns the exit code: 1 when a file is invalid or the gateway cannot tell, 2 for options that do not go together
+ * @throws {SyntaxError} for series that cannot be read
+ */
+export async function plan(command: PlanCommand, tools: PlanTools): Promise<number> {
+  const fault = faultOf(command);
+  if (fault !== null) {
+    tools.complain(`plan ${fault}`);
+    return 2;
+  }
+  if (command.gateway !== undefined) return planAtGateway(command, command.gateway, tools);
+  const documents = loadBoth(command, tools);
+  if (documents === null) return 1;
+  const [{ config: before }, { config: after }] = documents;
+  const sample = await seriesOf(command, [before, after], tools);
+  const steps = comparePlacements(before, after, sample, {
+    nowMs: tools.nowMs,
+    atMs: null,
+    isDue: NEVER_DUE,
+  });
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  show(step.value, command, tools);
+  if (command.effective !== undefined) propose(...documents, command, tools);
+  return 0;
+}
+
+/** What is wrong with the options, taken together. */
+function faultOf({
+  from,
+  gateway,
+  requests,
+  series,
+  tokenFile,
+  effective,
+  round,
+  json,
+}: PlanCommand): string | null {
+  const sources = [gateway, requests, series].filter((source) => source !== undefined);
+  if (sources.length > 1) return "wants one of --gateway, --requests and --series";
+  if (from === undefined && gateway === undefined)
+    return "wants --from FILE, or a --gateway that runs what is changed";
+  if (tokenFile !== undefined && gateway === undefined)
+    return "has a use for --token-file with --gateway alone";
+  if ((effective === undefined) !== (round === undefined)) return "wants --effective and --round together";
+  if (effective === undefined || round === undefined) return null;
+  if (from === undefined) return "wants --from for --effective: the period before is written, too";
+  if (json) return "prints YAML for --effective, which --json leaves no room for";
+  if (parseDuration(effective) === null) return "wants --effective as a duration, such as 10m";
+  return (parseDuration(round) ?? 0) > 0 ? null : "wants --round as a duration, such as 1m";
+}
+
+/** A valid file. */
+interface ValidFile {
+  readonly config: Config;
+  /** In native form. */
+  readonly document: MapNode;
+}
+
+/** Says what is wrong with either of them. */
+function loadBoth({ from, to }: PlanCommand, tools: PlanTools): readonly [ValidFile, ValidFile] | null {
+  const before = loadOrComplain(from ?? "", tools.fromOptions, tools);
+  const after = loadOrComplain(to, tools.toOptions, tools);
+  return before === null || after === null ? null : [before, after];
+}
+
+function loadOrComplain(file: string, options: LoadOptions, { complain }: PlanTools): ValidFile | null {
+  const { config, document, problems } = loadDocument(file, options);
+  if (config !== null && document !== null) return { config, document };
+  for (const problem of problems) complain(formatProblem(problem));
+  return null;
+}
+
+async function seriesOf(
+  { requests, series, tenant }: PlanCommand,
+  configs: readonly PlanConfig[],
+  { complain }: PlanTools,
+): Promise<SampleState> {
+  const headers = configs.flatMap(({ routes }) => routes.map(({ route }) => route.tenant.header));
+  const named =
+    tenant === undefined ? [] : headers.map((header) => [header, { header: tenant, text: tenant }] as const);
+  const tenants: NamedTenants = new Map(named);
+  if (series !== undefined) return seriesOfFile(series, tenants);
+  return requests === undefined ? noSeries() : seriesOfRequests(requests, tenants, complain);
+}
+
+function show(report: PlanReport, { json }: PlanCommand, { print }: PlanTools): void {
+  if (json) print(JSON.stringify(report, null, 2));
+  // A gateway's answer is foreign text.
+  else for (const line of planLines(report)) print(printable(line));
+}
+
+/** Prints the topologies that bring the change of each list into force at a moment. */
+function propose(before: ValidFile, after: ValidFile, command: PlanCommand, tools: PlanTools): void {
+  const { nowMs, print, complain } = tools;
+  const [effectiveMs, roundMs] = [command.effective, command.round].map(
+    (text) => parseDuration(text ?? "") ?? 0,
+  );
+  const from = effectiveFrom(nowMs, effectiveMs ?? 0, roundMs ?? 1);
+  let proposed = 0;
+  for (const pair of routePairs(before.config, after.config)) {
+    const newest = pair.eras.at(-1);
+    if (!pair.keysAlike || newest === undefined || pair.isSameIn(newest)) continue;
+    const topology = proposedTopology(before.document, after.document, pair.name, from);
+    if (topology === null) continue;
+    const comment = `route ${printable(pair.name)}, in the place of its upstreams or topology; reload every replica before ${from}`;
+    print("");
+    yamlLines(topology, comment).forEach(print);
+    proposed += 1;
+  }
+  if (proposed === 0)
+    complain("no route differs in its list of upstreams alone, so there is no period to propose");
+}
+
+/** Asks a running gateway, which knows its series, and has the files beside it that the texts may name. */
+async function planAtGateway(command: PlanCommand, gateway: string, tools: PlanTools): Promise<number> {
+  const { complain } = tools;
+  const from = command.from === undefined ? {} : { from: readFileSync(command.from, "utf8") };
+  const answer = await ask(gateway, { ...from, to: readFileSync(command.to, "utf8") }, command.tokenFile);
+  if (typeof answer === "string") {
+    complain(answer);
+    return 1;
+  }
+  show(answer, command, tools);
+  if (command.effective === undefined) return 0;
+  const documents = loadBoth(command, tools);
+  if (documents === null) return 1;
+  propose(...documents, command, tools);
+  return 0;
+}
+
+/** Answers in text what went wrong. */
+async function ask(
+  gateway: string,
+  request: PlanRequest,
+  tokenFile: string | undefined,
+): Promise<PlanReport | string> {
+  const url = `${gateway.replace(/\/+$/, "")}/api/v1/plan`;
+  if (!URL.canParse(url)) return `--gateway: want a url as http://127.0.0.1:8081; got ${printable(gateway)}`;
+  const token = tokenFile === undefined ? null : readFileSync(tokenFile, "utf8").trim();
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(request),
+      redirect: "error",
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
+    const body = await response.text();
+    const answer = readPlanAnswer(body);
+    if (answer?.status === "success") return answer.plan;
+    if (answer?.status === "error") return answer.problems.map(printable).join("\n");
+    const hint = response.status === NOT_FOUND ? "; the gateway has it on its admin_listen" : "";
+    return `${url}: ${response.status} ${printable(body.slice(0, 200).trim())}${hint}`;
+  } catch (error) {
+    const { cause, message } = error as Error;
+    return `${url}: ${cause instanceof Error ? cause.message : message}`;
+  }
+}
