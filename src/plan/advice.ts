@@ -3,11 +3,13 @@ import { describeChange } from "./changeText.ts";
 import type { RouteReport } from "./report.ts";
 import { type RoutePair, type RouteSide, slotsOf } from "./routePair.ts";
 import { percent } from "./percent.ts";
+import { shortened } from "./shortened.ts";
 
 /** @param main the era that the report's figures are for */
 export function adviceFor(pair: RoutePair, main: number, report: Omit<RouteReport, "advice">): string[] {
   return [
     ...basisAdvice(report),
+    ...nameAdvice(report),
     ...listAdvice(pair, main),
     ...windowAdvice(pair, report),
     ...taskAdvice(report),
@@ -22,6 +24,15 @@ function basisAdvice({ basis, change, given }: Omit<RouteReport, "advice">): str
       : `; of the ${given.before} series that were looked at here ${given.changed} change, ${given.ceased} of them to nowhere, and ${given.begun} are new here`;
   return [
     `too few series are known for figures, so these are of made-up keys, which tell nothing of rules${counts}`,
+  ];
+}
+
+function nameAdvice({ list }: Omit<RouteReport, "advice">): string[] {
+  const pairs = list.renamed.map(({ from, to }) => `${to} for ${from}`);
+  if (pairs.length === 0) return [];
+  return [
+    `only the name is another, at the same url: ${shortened(pairs)}; placement by number would keep what goes there, but queue, ` +
+      "spool and these figures go by name: keep the names",
   ];
 }
 

@@ -107,6 +107,8 @@ export interface ListReport {
   readonly removed: readonly string[];
   /** At another url under the same name: nothing of theirs moves. */
   readonly readdressed: readonly string[];
+  /** Of those removed and added, pairs with one url: an upstream that only its name has changed of, which moves all it has. */
+  readonly renamed: readonly { readonly from: string; readonly to: string }[];
   /** Under another number where keys go by numbers. */
   readonly renumbered: readonly string[];
 }

@@ -188,18 +188,36 @@ function listReport(pair: RoutePair, main: number): ListReport {
   const algorithm = pair.after?.planned.route.placement.algorithm;
   const numbered = algorithm !== undefined && goesByNumber(algorithm) && pair.before !== null;
   const changes = numbered ? compareSlots(before, after).renumbered : [];
+  const added = has.filter((name) => !had.includes(name));
+  const removed = had.filter((name) => !has.includes(name));
   return {
-    added: has.filter((name) => !had.includes(name)),
-    removed: had.filter((name) => !has.includes(name)),
+    added,
+    removed,
     readdressed: readdressed(pair),
+    renamed: renamed(pair, removed, added),
     renumbered: changes.map(({ name }) => name),
   };
 }
 
+function urlsOf(side: RouteSide | null): ReadonlyMap<string, string> {
+  return new Map(side?.planned.upstreams.map(({ name, url }) => [name, url.href]));
+}
+
 function readdressed({ before, after }: RoutePair): readonly string[] {
-  const old = new Map(before?.planned.upstreams.map(({ name, url }) => [name, url.href]));
-  const now = after?.planned.upstreams ?? [];
-  return now.filter(({ name, url }) => old.has(name) && old.get(name) !== url.href).map(({ name }) => name);
+  const [old, now] = [urlsOf(before), urlsOf(after)];
+  return [...now].filter(([name, url]) => old.has(name) && old.get(name) !== url).map(([name]) => name);
+}
+
+function renamed(
+  { before, after }: RoutePair,
+  removed: readonly string[],
+  added: readonly string[],
+): ListReport["renamed"] {
+  const [old, now] = [urlsOf(before), urlsOf(after)];
+  return removed.flatMap((from) => {
+    const to = added.find((name) => now.get(name) === old.get(from));
+    return to === undefined ? [] : [{ from, to }];
+  });
 }
 
 /** Where in time the change takes effect: the most harmful of the eras in which something changes. */

@@ -156,6 +156,19 @@ describe("a change over all series", () => {
     }
   });
 
+  it("tells upstreams that have another name at the same url, and counts what they have as moved", () => {
+    const [before, after] = [configOf([by(BY_SERIES, "a b c")]), configOf([by(BY_SERIES, "a x c")])];
+    const [route] = after.routes;
+    const upstreamsAfter = route?.upstreams.map(({ name, url }) => {
+      return { name, url: name === "x" ? new URL("http://b:8429/w") : url };
+    });
+    const routes = route === undefined ? [] : [{ ...route, upstreams: upstreamsAfter ?? [] }];
+    const report = routeIn(planOf(before, { ...after, routes }, ALL));
+    expect(report.list).toMatchObject({ added: ["x"], removed: ["b"], renamed: [{ from: "b", to: "x" }] });
+    expect(report.moved.share).toBeCloseTo(1 / 3, 1);
+    expect(report.advice).toContainEqual(expect.stringContaining("at the same url: x for b;"));
+  });
+
   it("counts tasks by number, exactly, whatever is known of the series", () => {
     for (const sample of [ALL, NONE]) {
       const report = changeOf(by(BY_TASK, "a b c"), by(BY_TASK, "a b c d"), sample);
