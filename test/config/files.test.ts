@@ -98,6 +98,9 @@ describe("the files in config/", () => {
   it.each([
     { name: "by-labels.yaml", origin: "native", key: { kind: "by", names: ["cluster", "job"] } },
     { name: "old-gateway.yaml", origin: "legacy", key: { kind: "task" } },
+    { name: "migration-before.yaml", origin: "legacy", key: { kind: "task" } },
+    { name: "migration-after.yaml", origin: "native", key: { kind: "task" } },
+    { name: "migration-next.yaml", origin: "native", key: { kind: "task" } },
     { name: "rule-selected-groups.yaml", origin: "native", key: { kind: "all" } },
     { name: "replicate-to-groups.yaml", origin: "native", key: { kind: "task" } },
   ])("examples/$name is valid", ({ name, origin, key }) => {
