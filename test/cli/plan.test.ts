@@ -8,6 +8,7 @@ import { yamlLines } from "../../src/cli/nodeYaml.ts";
 import { plan, type PlanCommand } from "../../src/cli/plan.ts";
 import { run as command } from "../../src/cli/program.ts";
 import { proposedTopology } from "../../src/cli/topologyProposal.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { readDocument } from "../../src/config/document.ts";
 import type { MapNode } from "../../src/config/node.ts";
 import { ProblemList } from "../../src/config/problem.ts";
@@ -213,6 +214,32 @@ topology:
           password_file: secret.txt
 `,
     );
+  });
+
+  it("is valid as it is printed, moves nothing now, and from its moment on what the change would move at once", async () => {
+    const [from, to] = [configFile("a.yaml", "v0 v1 v2"), configFile("b.yaml", "v0 v1 v2 v3")];
+    const series = seriesFile(1000);
+    const { lines } = await run({ from, to, series, effective: "10m", round: "1m" });
+    const topology = lines
+      .slice(lines.findIndex((line) => line.startsWith("# route r")))
+      .map((line) => `    ${line}`);
+    const planned = write(
+      "c.yaml",
+      ["routes:", "  - name: r", "    tasks: {count: 128}", ...topology, ""].join("\n"),
+    );
+    const { problems } = loadConfig(planned, OPTIONS);
+    expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
+    const [atOnce, later] = [await jsonOf({ from, to, series }), await jsonOf({ from, to: planned, series })];
+    expect(atOnce.changed.share).toBeGreaterThan(0.2);
+    expect(later.routes[0]).toMatchObject({
+      changed: atOnce.routes[0]?.changed,
+      eras: [
+        { from: null, changed: { share: 0, standard_error: 0 } },
+        { from: "2026-06-01T12:10:00.000Z", changed: atOnce.routes[0]?.changed },
+      ],
+      windows: { kind: "at_border", from: "2026-06-01T12:10:00.000Z" },
+    });
+    expect(atOnce.routes[0]?.windows.kind).toBe("at_reload");
   });
 
   it("rounds its moment up to the interval", async () => {
