@@ -79,6 +79,7 @@ function faultOf({
   gateway,
   requests,
   series,
+  tenant,
   tokenFile,
   effective,
   round,
@@ -90,6 +91,8 @@ function faultOf({
     return "wants --from FILE, or a --gateway that runs what is changed";
   if (tokenFile !== undefined && gateway === undefined)
     return "has a use for --token-file with --gateway alone";
+  if (tenant !== undefined && gateway !== undefined)
+    return "has no use for --tenant with --gateway, which knows the tenants of its series";
   if ((effective === undefined) !== (round === undefined)) return "wants --effective and --round together";
   if (effective === undefined || round === undefined) return null;
   if (from === undefined) return "wants --from for --effective: the period before is written, too";

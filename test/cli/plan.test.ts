@@ -400,6 +400,11 @@ describe("plan's exit code", () => {
       what: "has a use for --token-file with --gateway alone",
     },
     {
+      name: "of a tenant for a gateway",
+      options: { gateway: "http://127.0.0.1:1", tenant: "t" },
+      what: "has no use for --tenant with --gateway",
+    },
+    {
       name: "of half a moment",
       options: { effective: "1m" },
       what: "wants --effective and --round together",
