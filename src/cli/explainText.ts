@@ -9,7 +9,7 @@ import type {
 } from "./explain.ts";
 import { type RuleStep, stepLines } from "./ruleSteps.ts";
 import type { Labels } from "./seriesLines.ts";
-import { shortened } from "./shortened.ts";
+import { shortened } from "../plan/shortened.ts";
 
 const INDENT = "  ";
 
