@@ -28,9 +28,14 @@ const IMPORTS = {
   },
   reload: { may: ["config"], why: "reads a configuration anew and hands it on" },
   admin: { may: [], types: ["receive", "plan"], why: "admin meets the other stages by small interfaces" },
+  lint: {
+    may: ["hash", "wire", "relabel", "route"],
+    types: ["config"],
+    why: "verdicts follow from files that are read, by the code that routes real traffic",
+  },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
-const PURE = new Set(["hash", "wire", "relabel", "route", "engine", "plan"]);
+const PURE = new Set(["hash", "wire", "relabel", "route", "engine", "plan", "lint"]);
 
 /** Packages that a pure folder may use; what tells the time, does I/O or keeps state stays out. */
 const PURE_PACKAGES = ["node:buffer", "re2js", "snappyjs"];

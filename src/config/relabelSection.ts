@@ -48,13 +48,22 @@ export interface LoadedRules {
 
 /** Reads a file of rules: a list, or a document with one under `relabel_configs` or `metric_relabel_configs`. Never throws. */
 export function loadRelabelRules(file: string, dialect: RelabelDialect, check: RelabelCheck): LoadedRules {
-  const problems = new ProblemList(file);
   const read = readTextFile(file, MAX_FILE_BYTES);
-  if (read.kind === "unreadable") {
-    problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
-    return { rules: null, problems: problems.inOrder() };
-  }
-  const top = readTree(read.text, problems);
+  if (read.kind === "read") return parseRelabelRules(read.text, file, dialect, check);
+  const problems = new ProblemList(file);
+  problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
+  return { rules: null, problems: problems.inOrder() };
+}
+
+/** As loadRelabelRules(), for the text of a file. @param file name for messages */
+export function parseRelabelRules(
+  source: string,
+  file: string,
+  dialect: RelabelDialect,
+  check: RelabelCheck,
+): LoadedRules {
+  const problems = new ProblemList(file);
+  const top = readTree(source, problems);
   const rules =
     top === null
       ? null

@@ -1,0 +1,41 @@
+/** What to write instead. */
+import type { AggregationRule } from "../config/aggregationFile.ts";
+import type { RouteOptions } from "../route/options.ts";
+import type { LabelNames } from "./labelNames.ts";
+
+/**
+ * Keys that keep the groups of a rule together.
+ *
+ * @param group labels that certainly tell groups apart
+ */
+export function keyRemedies({ placement, tasks }: RouteOptions, group: LabelNames): string[] {
+  const key = keyText(group, tasks?.label ?? null);
+  if (key === null)
+    return ["one upstream for these series: no label tells the groups apart that a key could have"];
+  const placed = `placement: {key: ${key}}`;
+  if (tasks === null || placement.key.kind !== "task" || key === "series") return [placed];
+  return [`tasks: ${key}, so that each group is of one task`, placed];
+}
+
+/** How the task label gets into the group; nothing where that is not said in one line. @param loss what took it */
+export function taskRemedy(
+  label: string,
+  { by, without, dropInputLabels }: AggregationRule,
+  loss: string | null,
+): string[] {
+  if (dropInputLabels.includes(label)) return [`${label} left out of drop_input_labels`];
+  if (by.length > 0 && !by.includes(label)) return [`by: [${[...by, label].join(", ")}]`];
+  const others = without.filter((name) => name !== label);
+  if (others.length < without.length) return [`without: [${others.join(", ")}]`];
+  return loss === null ? [] : [`${label} kept as it is: it is ${loss}`];
+}
+
+/** The task label is in no key, so it is not written there either. */
+function keyText({ kind, names }: LabelNames, taskLabel: string | null): string | null {
+  const list = [...names].filter((name) => name !== taskLabel);
+  if (kind === "all_but") return list.length === 0 ? "series" : `{without: [${list.join(", ")}]}`;
+  // The metric name tells groups apart as well, and is a key if need be; without it their series stay together.
+  const others = list.filter((name) => name !== "__name__");
+  const chosen = others.length > 0 ? others : list;
+  return chosen.length === 0 ? null : `{by: [${chosen.join(", ")}]}`;
+}

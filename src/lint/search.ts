@@ -1,0 +1,24 @@
+/** The search for a witness against a rule. */
+import { besidesTask, type Facts } from "./facts.ts";
+import { Journeys } from "./journeys.ts";
+import { difference, includes, union } from "./labelNames.ts";
+import { labelsNamed, seedsOf, type Selecting, variantsOf } from "./seeds.ts";
+import { WitnessSearch } from "./witness.ts";
+
+export function searchFor(facts: Facts): WitnessSearch {
+  const { config, vmagentRules, rule, selection, asked, taskLabel } = facts;
+  const gatewayLists = [config.relabel, ...config.routes.map(({ route }) => route.relabel)];
+  const gatewayRules = gatewayLists.flatMap((list) => list.rules);
+  const rules = [...gatewayRules, ...vmagentRules.rules, ...rule.inputRelabel.rules];
+  const selecting: Selecting = { selection, rules };
+  const isOfSeries = (name: string): boolean => name !== taskLabel;
+  const names = [...new Set([...asked, ...labelsNamed(rules)])].filter(isOfSeries);
+  // Nothing but these decides where a series goes, and what becomes of them is up to the gateway's rules.
+  const deciding = union(facts.upstreamByLabels, facts.taskBy);
+  const atFault = difference(deciding, besidesTask(facts.determined, facts));
+  const likely = names.filter((name) => includes(atFault, name));
+  const labels = [...new Set([...likely, ...labelsNamed(gatewayRules).filter(isOfSeries)])];
+  const journeys = new Journeys(config, vmagentRules, rule);
+  const place = { route: facts.route, urls: facts.urls };
+  return new WitnessSearch(journeys, place, seedsOf(selecting, names), labels, variantsOf(selecting));
+}

@@ -1,0 +1,99 @@
+/** Label sets that a rule may select after all relabeling, made of what the rules themselves say. */
+import type { RelabelRule } from "../relabel/options.ts";
+import type { Label } from "../relabel/rules.ts";
+import { parseSelector, type SelectorFilter } from "../relabel/selectorSyntax.ts";
+import { actionOf } from "./carried.ts";
+import { sampleText } from "./sampleText.ts";
+import type { Selection } from "./selection.ts";
+import type { ValuesOf } from "./witness.ts";
+
+/** Different values for all labels: one of few values of a label may make a difference with some of them only. */
+const VARIANTS = 8;
+
+/** What selects series: the `match` of an aggregation rule, and the relabel rules on the way to it. */
+export interface Selecting {
+  readonly selection: Selection;
+  readonly rules: readonly RelabelRule[];
+}
+
+/** @param names labels that the series have, as far as they may */
+export function seedsOf({ selection, rules }: Selecting, names: readonly string[]): Label[][] {
+  const seeds: Label[][] = [];
+  const valueOf = variantsOf({ selection, rules });
+  const keeps = rules.flatMap(keepFilters);
+  const dropped = rules
+    .filter((rule) => actionOf(rule) === "drop")
+    .flatMap(({ sourceLabels }) => sourceLabels ?? []);
+  for (const filters of selection.alternatives ?? [[]]) {
+    for (let variant = 0; variant < VARIANTS; variant++) {
+      const wanted = valuesOf([...keeps, ...filters], variant);
+      const all = new Map(names.map((name) => [name, valueOf(name)(variant)]));
+      seeds.push(labelsOf(all, wanted));
+      // A rule may drop what has a label, and a key may miss all of its labels.
+      for (const name of new Set(dropped)) all.delete(name);
+      seeds.push(labelsOf(all, wanted), labelsOf(new Map([["__name__", "metric"]]), wanted));
+    }
+  }
+  return seeds;
+}
+
+/** Values for a label: such as rules look for, where they do. */
+export function variantsOf({ selection, rules }: Selecting): ValuesOf {
+  const filters = [...rules.flatMap(regexFilters), ...(selection.alternatives ?? []).flat()];
+  return (label) => {
+    const regexes = filters.filter((each) => each.label === label && each.operator === "=~");
+    return (variant) => {
+      // Both what the rules ask for and what they do not: they may be told apart further on.
+      const regex = regexes[variant % (regexes.length + 1)];
+      return (regex === undefined ? null : sampleText(regex.value, variant)) ?? plainValue(label, variant);
+    };
+  };
+}
+
+function plainValue(name: string, variant: number): string {
+  return name === "__name__" ? `metric_${variant}` : `${name}-${variant}`;
+}
+
+/** Labels that rules speak of, and such as their patterns of names match. */
+export function labelsNamed(rules: readonly RelabelRule[]): string[] {
+  return rules.flatMap((rule) => {
+    const { sourceLabels, targetLabel, regex } = rule;
+    const isOfNames = actionOf(rule).startsWith("label");
+    const samples = isOfNames && regex !== null ? [0, 1, 2].map((variant) => sampleText(regex, variant)) : [];
+    return [...(sourceLabels ?? []), targetLabel, ...samples].filter(isName);
+  });
+}
+
+function isName(text: string | null): text is string {
+  return text !== null && /^[a-zA-Z_]\w*$/.test(text);
+}
+
+/** What a rule of one source label keeps, as filters; nothing for what is not said so simply. */
+function keepFilters(rule: RelabelRule): SelectorFilter[] {
+  if (actionOf(rule) !== "keep") return [];
+  const [selector] = rule.if ?? [];
+  const ofSelector = selector === undefined ? [] : (parseSelector(selector)[0] ?? []);
+  return [...ofSelector, ...regexFilters(rule)];
+}
+
+/** What a rule looks for in its one source label. */
+function regexFilters({ sourceLabels, regex }: RelabelRule): SelectorFilter[] {
+  const [label, ...others] = sourceLabels ?? [];
+  if (label === undefined || others.length > 0 || regex === null) return [];
+  return [{ label, operator: "=~", value: regex }];
+}
+
+function valuesOf(filters: readonly SelectorFilter[], variant: number): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const { label, operator, value } of filters) {
+    const wanted = operator === "=" ? value : operator === "=~" ? sampleText(value, variant) : null;
+    if (wanted !== null) values.set(label, wanted);
+    // A label that must not be empty has to be there, and one that must not have some value may be missing.
+    else if (operator === "!=" && value === "") values.set(label, plainValue(label, variant));
+  }
+  return values;
+}
+
+function labelsOf(all: ReadonlyMap<string, string>, wanted: ReadonlyMap<string, string>): Label[] {
+  return [...new Map([...all, ...wanted])].filter(([, value]) => value !== "");
+}

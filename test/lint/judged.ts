@@ -1,0 +1,37 @@
+/** Reads the texts of a pair and judges it. */
+import { parseAggregation, type AggregationRule } from "../../src/config/aggregationFile.ts";
+import type { Config } from "../../src/config/config.ts";
+import { parseConfig } from "../../src/config/load.ts";
+import { formatProblem, type Problem } from "../../src/config/problem.ts";
+import { parseRelabelRules } from "../../src/config/relabelSection.ts";
+import { placementFault } from "../../src/hash/placementFault.ts";
+import { judge, type Judgement } from "../../src/lint/verdict.ts";
+import type { RelabelRuleList } from "../../src/relabel/options.ts";
+import { faultOf } from "../../src/relabel/rules.ts";
+
+export function readConfig(text: string): Config {
+  const options = { legacyHash: "jump", checkRule: faultOf, checkPlacement: placementFault } as const;
+  const { config, problems } = parseConfig(text, "gateway.yaml", options);
+  return config ?? invalid(problems);
+}
+
+export function readAggregation(text: string): readonly AggregationRule[] {
+  const { rules, problems } = parseAggregation(text, "aggr.yaml", faultOf);
+  return rules ?? invalid(problems);
+}
+
+export function readRelabel(text: string): RelabelRuleList {
+  const { rules, problems } = parseRelabelRules(text, "vmagent.yaml", "victoriametrics", faultOf);
+  return rules ?? invalid(problems);
+}
+
+/** The first rule behind the first route. */
+export function judged(config: string, aggregation: string, relabel = "[]"): Judgement {
+  const [rule] = readAggregation(aggregation);
+  if (rule === undefined) throw new Error("no rule");
+  return judge({ config: readConfig(config), route: 0, vmagentRules: readRelabel(relabel), rule });
+}
+
+function invalid(problems: readonly Problem[]): never {
+  throw new Error(problems.map(formatProblem).join("\n"));
+}
