@@ -13,6 +13,7 @@ import { check } from "./check.ts";
 import { convert } from "./convert.ts";
 import { explainFile, explainText } from "./explain.ts";
 import { inspect } from "./inspect.ts";
+import { CANNOT_JUDGE, lint, type LintOptions } from "./lint.ts";
 import { plan, type PlanCommand } from "./plan.ts";
 import { relabel, type RelabelOptions } from "./relabel.ts";
 import { serve } from "./serve.ts";
@@ -29,7 +30,7 @@ const printError = (line: string): void => {
  * Runs a command line.
  *
  * @param argv arguments, without node and script
- * @returns the exit code: 0 done, 1 the command's own "no", 2 wrong usage
+ * @returns the exit code: 0 done, 1 the command's own "no", 2 wrong usage; lint has codes of its own
  */
 export async function run(argv: readonly string[]): Promise<number> {
   let code = 0;
@@ -127,6 +128,16 @@ export async function run(argv: readonly string[]): Promise<number> {
         ? await relabel(series, options, print, printError)
         : 2;
     });
+  configured(command("lint", "say whether vmagents behind the routes aggregate as one would"))
+    .requiredOption("--stream-aggr <file>", "the vmagents' file of stream aggregation")
+    .option("--relabel <file>", "vmagent's relabel rules that are applied before it aggregates")
+    .option("--route <name>", "judge this route alone")
+    .option("--json", "print one JSON document", false)
+    .action(
+      ({ legacyHash, ...options }: Omit<LintOptions, keyof LoadOptions> & { legacyHash: LegacyHash }) => {
+        code = lint({ ...options, ...loadOptions(legacyHash) }, print, printError);
+      },
+    );
   command("inspect", "print what a captured remote write body holds")
     .argument("<file>", "the raw body of a request")
     .option("--json", "print one JSON document", false)
@@ -160,10 +171,12 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    // Lint's 1 and 2 are verdicts.
+    const [usage, failure] = argv[0] === "lint" ? [CANNOT_JUDGE, CANNOT_JUDGE] : [2, 1];
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usage;
     if (error instanceof SyntaxError || isSystemError(error)) {
       printError(error.message);
-      return 1;
+      return failure;
     }
     throw error;
   }

@@ -17,17 +17,20 @@ export function keyRemedies({ placement, tasks }: RouteOptions, group: LabelName
   return [`tasks: ${key}, so that each group is of one task`, placed];
 }
 
-/** How the task label gets into the group; nothing where that is not said in one line. @param loss what took it */
+/**
+ * How the task label gets into the group.
+ *
+ * @param loss what takes it before the rule groups, null when nothing does
+ */
 export function taskRemedy(
   label: string,
   { by, without, dropInputLabels }: AggregationRule,
   loss: string | null,
-): string[] {
-  if (dropInputLabels.includes(label)) return [`${label} left out of drop_input_labels`];
-  if (by.length > 0 && !by.includes(label)) return [`by: [${[...by, label].join(", ")}]`];
-  const others = without.filter((name) => name !== label);
-  if (others.length < without.length) return [`without: [${others.join(", ")}]`];
-  return loss === null ? [] : [`${label} kept as it is: it is ${loss}`];
+): string {
+  if (dropInputLabels.includes(label)) return `${label} left out of drop_input_labels`;
+  if (loss !== null) return `${label} kept as it is: it is ${loss}`;
+  if (by.length > 0) return `by: [${[...by, label].join(", ")}]`;
+  return `without: [${without.filter((name) => name !== label).join(", ")}]`;
 }
 
 /** The task label is in no key, so it is not written there either. */

@@ -20,5 +20,6 @@ export function searchFor(facts: Facts): WitnessSearch {
   const labels = [...new Set([...likely, ...labelsNamed(gatewayRules).filter(isOfSeries)])];
   const journeys = new Journeys(config, vmagentRules, rule);
   const place = { route: facts.route, urls: facts.urls };
-  return new WitnessSearch(journeys, place, seedsOf(selecting, names), labels, variantsOf(selecting));
+  const spare = names.filter((name) => name !== "__name__" && !rule.by.includes(name));
+  return new WitnessSearch(journeys, place, seedsOf(selecting, names), labels, variantsOf(selecting), spare);
 }

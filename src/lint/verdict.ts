@@ -143,7 +143,7 @@ class Judge {
   }
 
   #judgeSplit(): Judgement | null {
-    const { taskLabel, upstreamBy, upstreamByLabels, determined, rule, group } = this.#facts;
+    const { taskLabel, upstreamBy, upstreamByLabels, determined, rule, input } = this.#facts;
     if (isWithin(upstreamByLabels, besidesTask(determined, this.#facts)))
       return this.#safe(proofText(this.#facts));
     if (isWithin(upstreamBy, determined)) return null;
@@ -151,7 +151,7 @@ class Judge {
     const fault = difference(isByTask ? upstreamByLabels : upstreamBy, determined);
     const witness = this.#searched().find(isSplit);
     const canMerge = unmergeable(rule.outputs).length === 0;
-    const remedies = isByTask && canMerge ? taskRemedy(taskLabel, rule, lossOf(group, taskLabel)) : [];
+    const remedies = isByTask && canMerge ? [taskRemedy(taskLabel, rule, lossOf(input, taskLabel))] : [];
     return this.#proven(
       witness,
       splitText(this.#facts, isByTask, fault, witness),

@@ -1,0 +1,304 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { run } from "../../src/cli/program.ts";
+
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "lint-"));
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+const UPSTREAMS = 'upstreams: [{name: a, url: "http://a/w"}, {name: b, url: "http://b/w"}]';
+const GATEWAY = `routes:
+  - {name: aggregation, tasks: {count: 64}, ${UPSTREAMS}}
+  - {name: raw, ${UPSTREAMS.replaceAll(/name: |http:\/\//g, "$&raw-")}}
+`;
+const SUM = "{match: requests_total, interval: 1m, by: [job, stream_task_id], outputs: [sum_samples]}";
+const AVERAGE = "{name: latency, match: seconds, interval: 1m, by: [job, stream_task_id], outputs: [avg]}";
+const MAPPED =
+  "{interval: 1m, by: [job], outputs: [max], input_relabel_configs: [{action: labelmap, regex: '(x)_.+'}]}";
+
+interface Files {
+  readonly gateway?: string;
+  readonly aggregation?: string;
+  readonly relabel?: string;
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly printed: string;
+  readonly errors: string;
+}
+
+/** Runs the command on files, whose folder is left out of what it prints. */
+async function lint(files: Files, ...options: readonly string[]): Promise<Outcome> {
+  const named = {
+    config: ["gateway.yaml", files.gateway ?? GATEWAY],
+    "stream-aggr": ["aggr.yaml", files.aggregation ?? `[${SUM}]`],
+    ...(files.relabel === undefined ? {} : { relabel: ["vmagent.yaml", files.relabel] }),
+  } as const;
+  const given = Object.entries(named).flatMap(([option, [file = "", text = ""]]) => {
+    writeFileSync(join(folder, file), text);
+    return [`--${option}`, join(folder, file)];
+  });
+  return command(...given, ...options);
+}
+
+async function command(...options: readonly string[]): Promise<Outcome> {
+  const texts = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    vi.spyOn(process[stream], "write").mockImplementation((text) => {
+      texts[stream] += String(text);
+      return true;
+    });
+  }
+  const code = await run(["lint", ...options]);
+  const shown = (text: string): string => text.replaceAll(`${folder}/`, "");
+  return { code, printed: shown(texts.stdout), errors: shown(texts.stderr) };
+}
+
+const ONE = ["--route", "aggregation"];
+
+describe("lint, for a person", () => {
+  it("says of each rule why it is safe, and ends with 0 when all are", async () => {
+    const { code, printed, errors } = await lint({}, ...ONE);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    expect(printed.split("\n")).toEqual([
+      "route aggregation, rule 1 (aggr.yaml:1; by job, stream_task_id; sum_samples): safe",
+      "  stream_task_id is in the group, so each result is of one task on one upstream; merge over stream_task_id: sum of sum_samples",
+      "1 safe, 0 unsafe, 0 unknown",
+      "",
+    ]);
+  });
+
+  it("shows two series that prove a rule unsafe, says what to write instead, and ends with 1", async () => {
+    const { code, printed } = await lint({ aggregation: `- ${SUM}\n- ${AVERAGE}\n- ${MAPPED}` }, ...ONE);
+    expect(code).toBe(1);
+    const [title, ...block] = printed.split("\n").slice(2, 7);
+    expect(title).toBe(
+      "route aggregation, rule 2 (latency; aggr.yaml:2; by job, stream_task_id; avg): unsafe",
+    );
+    expect(block[0]).toContain("results of tasks cannot be merged for avg");
+    expect(block[1]).toMatch(
+      /^ {2}proof: seconds\{.+\} goes to [ab] as task \d+, seconds\{.+\} to [ab] as task \d+; both are of seconds\{job="job-\d"\}$/,
+    );
+    expect(block.slice(2)).toEqual([
+      "  write: tasks: {by: [job]}, so that each group is of one task",
+      "  or: placement: {key: {by: [job]}}",
+    ]);
+    expect(printed).toMatch(/1 safe, 2 unsafe, 0 unknown\n$/);
+  });
+
+  it("ends with 2 when one is unknown and none unsafe", async () => {
+    const gateway = `routes: [{name: r, placement: {key: {by: [job]}}, ${UPSTREAMS}}]`;
+    const { code, printed } = await lint({ gateway, aggregation: `[${MAPPED}]` });
+    expect(code).toBe(2);
+    expect(printed).toContain("unknown\n  not proved safe: ");
+  });
+
+  it("judges every route without --route", async () => {
+    const { code, printed } = await lint({});
+    expect(code).toBe(1);
+    expect(printed).toContain("route aggregation, rule 1");
+    expect(printed).toMatch(/route raw, rule 1 .+: unsafe/);
+  });
+
+  it("takes vmagent's rules before the aggregation into account", async () => {
+    const gateway = `routes: [{name: r, placement: {key: {by: [job]}}, ${UPSTREAMS}}]`;
+    const aggregation = "[{interval: 1m, by: [job], outputs: [avg]}]";
+    expect((await lint({ gateway, aggregation })).code).toBe(0);
+    const { code, printed } = await lint({
+      gateway,
+      aggregation,
+      relabel: "- {target_label: job, replacement: all}",
+    });
+    expect(code).toBe(1);
+    expect(printed).toContain("job is changed by rule 1 (replace) of vmagent's relabelConfig");
+  });
+
+  it("warns of keys that it does not know, and calls the rule unknown", async () => {
+    const { code, printed, errors } = await lint(
+      { aggregation: `[${SUM.replace("{", "{shard: 1, ")}]` },
+      ...ONE,
+    );
+    expect(code).toBe(2);
+    expect(errors).toBe(
+      "aggr.yaml:1:3: warning: [0].shard: a key that vmagent 1.145 does not have; what it does is not known here\n",
+    );
+    expect(printed).toContain("what shard does is not known here");
+  });
+
+  it("reads files of the old Go gateway", async () => {
+    const gateway = readFileSync(new URL("../fixtures/legacy/by-task.yaml", import.meta.url), "utf8");
+    const { code, printed } = await lint({ gateway }, "--legacy-hash", "hashmod");
+    expect(code).toBe(0);
+    expect(printed).toContain("merge over stream_task_id");
+  });
+});
+
+describe("lint --json", () => {
+  it("prints one document with the labels at fault and the proof", async () => {
+    const { code, printed } = await lint({ aggregation: `- ${SUM}\n- ${AVERAGE}` }, ...ONE, "--json");
+    expect(code).toBe(1);
+    expect(JSON.parse(printed)).toMatchObject({
+      verdict: "unsafe",
+      judgements: [
+        { route: "aggregation", rule: 1, line: 1, verdict: "safe", labels: [] },
+        {
+          route: "aggregation",
+          rule: 2,
+          name: "latency",
+          line: 2,
+          verdict: "unsafe",
+          labels: ["stream_task_id"],
+          proof: {
+            group: [
+              ["__name__", "seconds"],
+              ["job", "job-0"],
+            ],
+            series: [
+              {
+                labels: [
+                  ["__name__", "seconds"],
+                  ["job", "job-0"],
+                  ["instance", "instance-0"],
+                ],
+              },
+              {},
+            ],
+          },
+          write_instead: [
+            "tasks: {by: [job]}, so that each group is of one task",
+            "placement: {key: {by: [job]}}",
+          ],
+        },
+      ],
+    });
+  });
+});
+
+describe("lint, of what cannot be read", () => {
+  const bad: readonly (Files & { readonly name: string; readonly message: string })[] = [
+    {
+      name: "a configuration with an error",
+      gateway: "routes: []",
+      message: "gateway.yaml:1:9: routes: want at least one",
+    },
+    {
+      name: "no list",
+      aggregation: "interval: 1m",
+      message: "aggr.yaml:1:1: want a list of aggregation rules; got a map",
+    },
+    {
+      name: "an empty file",
+      aggregation: "",
+      message: "aggr.yaml:1:1: want a list of aggregation rules; got nothing",
+    },
+    {
+      name: "no rules",
+      aggregation: "[]",
+      message: "aggr.yaml:1:1: want at least one of the aggregation rules",
+    },
+    {
+      name: "no interval",
+      aggregation: "- outputs: [avg]",
+      message: "aggr.yaml:1:3: [0].interval: missing; want a duration",
+    },
+    {
+      name: "no outputs",
+      aggregation: "- interval: 1m",
+      message: "aggr.yaml:1:3: [0].outputs: missing; want a list of outputs",
+    },
+    {
+      name: "an interval that is none",
+      aggregation: "- {interval: 1d, outputs: [avg]}",
+      message: "aggr.yaml:1:14: [0].interval: want a duration as 1h30m",
+    },
+    {
+      name: "an interval that is too short",
+      aggregation: "- {interval: 500ms, outputs: [avg]}",
+      message: "[0].interval: want at least 1s",
+    },
+    {
+      name: "by and without",
+      aggregation: "- {interval: 1m, outputs: [avg], by: [a], without: [b]}",
+      message: "[0].without: want either by or without",
+    },
+    {
+      name: "a selector that is none",
+      aggregation: "- {interval: 1m, outputs: [avg], match: '{a=}'}",
+      message: "[0].match: want a series selector",
+    },
+    {
+      name: "a relabel rule that is wrong",
+      aggregation: "- {interval: 1m, outputs: [avg], input_relabel_configs: [{action: keep}]}",
+      message: "rule 1: keep wants source_labels",
+    },
+    {
+      name: "a name for several outputs",
+      aggregation: "- {interval: 1m, outputs: [min, max], keep_metric_names: yes}",
+      message: "[0].keep_metric_names: wants one output",
+    },
+    {
+      name: "an output twice",
+      aggregation: "- {interval: 1m, outputs: [min, min]}",
+      message: "[0].outputs[1]: want each once",
+    },
+    {
+      name: "deduplication that does not fit",
+      aggregation: "- {interval: 1m, dedup_interval: 40s, outputs: [avg]}",
+      message: "[0].dedup_interval: want a divisor",
+    },
+    {
+      name: "deduplication that is too long",
+      aggregation: "- {interval: 1m, dedup_interval: 1h, outputs: [avg]}",
+      message: "[0].dedup_interval: want at most the interval",
+    },
+    {
+      name: "a state that is too short",
+      aggregation: "- {interval: 1m, staleness_interval: 1.5s, outputs: [avg]}",
+      message: "[0].staleness_interval: want at least the interval",
+    },
+    {
+      name: "vmagent's rules with an error",
+      relabel: "- {action: nothing}",
+      message: "vmagent.yaml:1:12: [0].action: rule 1: want one of",
+    },
+  ];
+
+  it.each(bad)("says where, of $name, and ends with 3", async ({ message, ...files }) => {
+    const { code, printed, errors } = await lint(files);
+    expect({ code, printed }).toEqual({ code: 3, printed: "" });
+    expect(errors).toContain(message);
+  });
+
+  it("ends with 3 for a file that is not there", async () => {
+    const { code, errors } = await command(
+      "--config",
+      join(folder, "no.yaml"),
+      "--stream-aggr",
+      join(folder, "no.yaml"),
+    );
+    expect(code).toBe(3);
+    expect(errors).toContain("no.yaml:1:1: cannot read the file: no such file");
+  });
+
+  it("ends with 3 for a route that is not there, and names those that are", async () => {
+    const { code, errors } = await lint({}, "--route", "metrics");
+    expect(code).toBe(3);
+    expect(errors).toBe("gateway.yaml: no route metrics; want one of: aggregation, raw\n");
+  });
+
+  it("ends with 3 without an aggregation", async () => {
+    const { code, errors } = await command("--config", "gateway.yaml");
+    expect(code).toBe(3);
+    expect(errors).toContain("required option '--stream-aggr <file>'");
+  });
+});
