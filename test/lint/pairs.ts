@@ -198,7 +198,7 @@ export const PAIRS: readonly Pair[] = [
   {
     name: "series without the key would go by all labels, and match wants the key",
     route: `placement: {key: {by: [job]}, missing_key: whole_set}, ${UPSTREAMS}`,
-    rule: "match: ['SERIES{job=\"api\"}', 'SERIES{job=\"web\"}'], by: [job], outputs: [avg]",
+    rule: "match: ['SERIES{job=\"api\"}', 'SERIES{job=\"auth\"}'], by: [job], outputs: [avg]",
     verdict: "safe",
   },
   {
@@ -511,7 +511,7 @@ export const PAIRS: readonly Pair[] = [
   },
   {
     name: "match fixes the task",
-    route: TASKS,
+    route: `tasks: {count: 16}, ${UPSTREAMS}`,
     rule: `match: 'SERIES{${TASK}="7"}', by: [job], outputs: [avg]`,
     verdict: "safe",
   },
