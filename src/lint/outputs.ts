@@ -9,6 +9,9 @@ interface Merge {
   readonly needs: "series" | "samples";
 }
 
+/** Stands for `quantiles(0.5, 0.9)` with any arguments. */
+const QUANTILES = "quantiles(...)";
+
 /** Outputs of vmagent 1.145; null where the results of the tasks do not determine that of the whole. */
 const MERGES: Readonly<Record<string, Merge | null>> = {
   avg: null,
@@ -20,7 +23,7 @@ const MERGES: Readonly<Record<string, Merge | null>> = {
   last: null,
   max: { by: "max", needs: "samples" },
   min: { by: "min", needs: "samples" },
-  quantiles: null,
+  [QUANTILES]: null,
   rate_avg: null,
   rate_sum: { by: "sum", needs: "series" },
   stddev: null,
@@ -55,7 +58,6 @@ function mergeOf(output: string): Merge | null {
   return MERGES[functionOf(output)] ?? null;
 }
 
-/** `quantiles(0.5, 0.9)` has arguments. */
 function functionOf(output: string): string {
-  return /^quantiles\(.*\)$/.test(output) ? "quantiles" : output;
+  return /^quantiles\([\d., ]+\)$/.test(output) ? QUANTILES : output;
 }

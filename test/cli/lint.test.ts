@@ -192,79 +192,19 @@ describe("lint, of what cannot be read", () => {
       message: "gateway.yaml:1:9: routes: want at least one",
     },
     {
-      name: "no list",
-      aggregation: "interval: 1m",
-      message: "aggr.yaml:1:1: want a list of aggregation rules; got a map",
-    },
-    {
-      name: "an empty file",
+      name: "an empty aggregation",
       aggregation: "",
       message: "aggr.yaml:1:1: want a list of aggregation rules; got nothing",
     },
     {
-      name: "no rules",
+      name: "an aggregation without rules",
       aggregation: "[]",
       message: "aggr.yaml:1:1: want at least one of the aggregation rules",
     },
     {
-      name: "no interval",
-      aggregation: "- outputs: [avg]",
-      message: "aggr.yaml:1:3: [0].interval: missing; want a duration",
-    },
-    {
-      name: "no outputs",
-      aggregation: "- interval: 1m",
-      message: "aggr.yaml:1:3: [0].outputs: missing; want a list of outputs",
-    },
-    {
-      name: "an interval that is none",
+      name: "an aggregation with an error",
       aggregation: "- {interval: 1d, outputs: [avg]}",
       message: "aggr.yaml:1:14: [0].interval: want a duration as 1h30m",
-    },
-    {
-      name: "an interval that is too short",
-      aggregation: "- {interval: 500ms, outputs: [avg]}",
-      message: "[0].interval: want at least 1s",
-    },
-    {
-      name: "by and without",
-      aggregation: "- {interval: 1m, outputs: [avg], by: [a], without: [b]}",
-      message: "[0].without: want either by or without",
-    },
-    {
-      name: "a selector that is none",
-      aggregation: "- {interval: 1m, outputs: [avg], match: '{a=}'}",
-      message: "[0].match: want a series selector",
-    },
-    {
-      name: "a relabel rule that is wrong",
-      aggregation: "- {interval: 1m, outputs: [avg], input_relabel_configs: [{action: keep}]}",
-      message: "rule 1: keep wants source_labels",
-    },
-    {
-      name: "a name for several outputs",
-      aggregation: "- {interval: 1m, outputs: [min, max], keep_metric_names: yes}",
-      message: "[0].keep_metric_names: wants one output",
-    },
-    {
-      name: "an output twice",
-      aggregation: "- {interval: 1m, outputs: [min, min]}",
-      message: "[0].outputs[1]: want each once",
-    },
-    {
-      name: "deduplication that does not fit",
-      aggregation: "- {interval: 1m, dedup_interval: 40s, outputs: [avg]}",
-      message: "[0].dedup_interval: want a divisor",
-    },
-    {
-      name: "deduplication that is too long",
-      aggregation: "- {interval: 1m, dedup_interval: 1h, outputs: [avg]}",
-      message: "[0].dedup_interval: want at most the interval",
-    },
-    {
-      name: "a state that is too short",
-      aggregation: "- {interval: 1m, staleness_interval: 1.5s, outputs: [avg]}",
-      message: "[0].staleness_interval: want at least the interval",
     },
     {
       name: "vmagent's rules with an error",

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { parseConfig } from "../../src/config/load.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
+import { judged } from "../lint/judged.ts";
 import { describeWithPeers } from "../peers/peers.ts";
 import { freePort } from "../peers/program.ts";
 import { Rig } from "../peers/rig.ts";
@@ -28,10 +29,14 @@ interface AggregationRule {
   readonly outputs: readonly string[];
 }
 
+/** The configuration in the gateway's manifests. */
+function gatewayConfig(): string {
+  return renderOurselves(GATEWAY_FOLDER).get("ConfigMap").data["config.yaml"] ?? "";
+}
+
 /** The route of the gateway's manifests. */
 function gatewayRoute(): { taskLabel: string | undefined; upstreams: { name: string; url: string }[] } {
-  const text = renderOurselves(GATEWAY_FOLDER).get("ConfigMap").data["config.yaml"] ?? "";
-  const route = parseConfig(text, "config.yaml", {
+  const route = parseConfig(gatewayConfig(), "config.yaml", {
     legacyHash: "jump",
     checkRule: faultOf,
     checkPlacement: placementFault,
@@ -87,6 +92,14 @@ describe.each(renderers())("example vmagents, rendered $name", ({ render }) => {
       expect(by).toContain(taskLabel);
       expect(SUMMABLE).toEqual(expect.arrayContaining([...outputs]));
     }
+  });
+
+  it("aggregate safely behind the gateway, as lint has it", () => {
+    const { verdict, reason } = judged(
+      gatewayConfig(),
+      manifests.get("ConfigMap").data["aggregation.yaml"] ?? "",
+    );
+    expect({ verdict, reason }).toEqual({ verdict: "safe", reason });
   });
 
   it("may do nothing but run", () => {
