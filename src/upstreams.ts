@@ -7,6 +7,7 @@
  */
 import { randomInt } from "node:crypto";
 import { lookup } from "node:dns";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
 import { now } from "./clock.ts";
 import type { Config, RouteConfig } from "./config/config.ts";
@@ -21,6 +22,8 @@ import { retirements } from "./route/retirement.ts";
 import type { Metrics, UpstreamMetrics } from "./telemetry/metrics.ts";
 import { VERSION } from "./version.ts";
 
+/** The spool has so long to close, however late it is. */
+const SPOOL_CLOSE_MS = 500;
 const USER_AGENT = `stream-metrics-route/${VERSION}`;
 
 /** One upstream of one route, as requests find it. */
@@ -136,8 +139,14 @@ export class Upstreams {
   /** Ends delivery, and gives the spool's folder back. */
   async close(deadline: number): Promise<void> {
     await this.closeSenders(deadline);
+    const patienceMs = Math.max(SPOOL_CLOSE_MS, deadline - now());
+    await Promise.race([this.#allDrained(), pause(patienceMs, undefined, { ref: false })]);
+    await this.#store?.close(patienceMs);
+  }
+
+  /** Until the folders of senders that have drained are given back. */
+  async #allDrained(): Promise<void> {
     await Promise.all([...this.#served.values()].map(({ drained }) => drained ?? Promise.resolve()));
-    await this.#store?.close();
   }
 
   #openStore(): Promise<SpoolStore> {

@@ -34,6 +34,8 @@ const QUICK_PART = 10;
 /** After so many times `spool_after` without use nothing speaks against the upstream any more. */
 const IDLE_TIMES = 10;
 
+const NOT_IN_TIME = "the spool's disk has not taken it in time";
+
 export interface BacklogTools {
   readonly now: () => number;
   readonly settled: Settled;
@@ -63,6 +65,8 @@ export class Backlog {
   #holding: readonly LaneParcel[] | null = null;
   #isReading = false;
   #onAppend: (() => void) | null = null;
+  /** The disk is not waited for any more: parcels on their way there have been given back. */
+  #isGivenUp = false;
   /** When parcels came last, or an attempt ended. */
   #usedAt: number;
 
@@ -206,6 +210,21 @@ export class Backlog {
     }
   }
 
+  /**
+   * Waits for the disk no longer: what is on its way there is given back, and so is all that comes. The disk may get it all
+   * the same, which sends it twice after a restart.
+   */
+  giveUp(): void {
+    const unheld = [...this.unheld()];
+    this.#isGivenUp = true;
+    this.#holding = null;
+    while (this.#appends.length > 0) this.#appends.dropFirst();
+    if (unheld.length > 0) this.#tools.notSpooled(unheld.length, NOT_IN_TIME);
+    this.#giveBack(unheld, "failed", NOT_IN_TIME);
+    this.#onAppend?.();
+    this.#tools.moved();
+  }
+
   /** Parcels on their way to the disk that the lane has not itself. */
   *unheld(): Iterable<LaneParcel> {
     for (const parcels of this.#appends) if (parcels !== this.#holding) yield* parcels;
@@ -229,10 +248,19 @@ export class Backlog {
   }
 
   #append(parcels: readonly LaneParcel[], isHeld: boolean): void {
+    if (this.#isGivenUp) {
+      if (isHeld) this.#holding = null;
+      else
+        queueMicrotask(() => {
+          this.#giveBack(parcels, "failed", NOT_IN_TIME);
+        });
+      return;
+    }
     this.#appends.push(parcels);
     this.#usedAt = this.#tools.now();
     const records = parcels.map(({ parcel }) => parcel);
     this.#stream.append(records, isHeld, (end) => {
+      if (this.#isGivenUp) return;
       this.#appends.dropFirst();
       this.#onAppended(parcels, isHeld, end);
       if (isHeld) this.#holding = null;

@@ -9,11 +9,13 @@ import { isRedirect } from "./classify.ts";
 import type { AttemptEnd } from "./classify.ts";
 import { formatMs } from "./cleanText.ts";
 import type { BreakerOptions } from "./options.ts";
+import type { Parcel } from "../wire/parcel.ts";
 
 const QUIET_MS = 60_000;
 
 type SentBatch = Pick<Batch, "parcels" | "body" | "series" | "attempts">;
-type Trouble = "retry" | "redirect" | "refusal" | "behind" | "returned" | "not_spooled" | "unreadable";
+type Trouble =
+  "retry" | "redirect" | "refusal" | "behind" | "returned" | "not_spooled" | "unreadable" | "unopened";
 
 export class DeliveryLog {
   readonly #logger: Logger;
@@ -102,6 +104,13 @@ export class DeliveryLog {
 
   unreadable(cause: string): void {
     this.#report("error", "unreadable", `${this.#subject()}: ${cause}; it is tried again`);
+  }
+
+  /** @param isFromDisk whether it is dropped; otherwise it is sent as it is */
+  unopened({ series }: Pick<Parcel, "series">, cause: string, isFromDisk: boolean): void {
+    const fate = isFromDisk ? "it is dropped as spool_damaged" : "it is sent as it is";
+    const what = `a parcel of ${series} series cannot be opened to look for samples that are too old`;
+    this.#report("error", "unopened", `${this.#subject()}: ${what} (${cause}); ${fate}`);
   }
 
   #subject(): string {

@@ -29,6 +29,7 @@ import { formatMs } from "./cleanText.ts";
 import { answerAll, Delivery, isGivenBack, LaneParcel, settleEach } from "./delivery.ts";
 import type { LateCallback, OutcomesCallback, Settled } from "./delivery.ts";
 import type { DeliveryLog } from "./deliveryLog.ts";
+import { describeFailure } from "./exchange.ts";
 import { isOlderThanRecords, LaneQueue } from "./laneQueue.ts";
 import type { BatchLimits } from "./laneQueue.ts";
 import type { LaneTurns } from "./laneTurns.ts";
@@ -40,6 +41,7 @@ import type { ParcelOutcome, SettledFrom, Settlement, Undelivered } from "./outc
 import { laterOf } from "./pauses.ts";
 import type { Pause } from "./pauses.ts";
 import { dropOld } from "./sampleAge.ts";
+import type { Aged } from "./sampleAge.ts";
 import type { SpoolStream } from "./spool/spoolStream.ts";
 import type { Parcel } from "../wire/parcel.ts";
 
@@ -261,6 +263,11 @@ export class Lane {
     await this.#backlog?.appended();
   }
 
+  /** Waits for the disk no longer, when nothing is sent any more: what is not on it is given back. */
+  giveUpSpooling(): void {
+    this.#backlog?.giveUp();
+  }
+
   /** All that is in memory alone and has not come to an end. */
   *inFlight(): Iterable<LaneParcel> {
     for (const parcel of this.#headBatch?.parcels ?? []) if (parcel.ticket === null) yield parcel;
@@ -452,9 +459,15 @@ export class Lane {
     const old: LaneParcel[] = [];
     const young: LaneParcel[] = [];
     let isLess = false;
+    const unreadable: LaneParcel[] = [];
     for (const laneParcel of parcels) {
-      const { parcel, arrivedAt, ticket } = laneParcel;
-      const aged = dropOld(parcel, arrivedAt, this.#tools.now(), this.#options.sampleAgeLimitMs);
+      const { parcel, ticket } = laneParcel;
+      const aged = this.#aged(laneParcel);
+      if (aged === null) {
+        // What is not from the disk is sent as it came: its sender hears what the upstream makes of it.
+        (ticket === null ? young : unreadable).push(laneParcel);
+        continue;
+      }
       (aged.parcel === null ? old : young).push(laneParcel);
       isLess ||= aged.parcel !== parcel;
       if (aged.parcel === null || aged.parcel === parcel) continue;
@@ -465,7 +478,18 @@ export class Lane {
       this.#tools.memory.take(bytesOf([laneParcel]));
     }
     if (old.length > 0) this.#finish(old, { kind: "dropped", reason: "sample_age_limit" });
-    return isLess ? young : parcels;
+    if (unreadable.length > 0) this.#finish(unreadable, { kind: "dropped", reason: "spool_damaged" });
+    return isLess || unreadable.length > 0 ? young : parcels;
+  }
+
+  /** @returns null, and says so in the log, if it cannot be opened */
+  #aged({ parcel, arrivedAt, ticket }: LaneParcel): Aged | null {
+    try {
+      return dropOld(parcel, arrivedAt, this.#tools.now(), this.#options.sampleAgeLimitMs);
+    } catch (error) {
+      this.#tools.log.unopened(parcel, describeFailure(error), ticket !== null);
+      return null;
+    }
   }
 
   #onEnd(batch: Batch, end: AttemptEnd): void {

@@ -168,6 +168,11 @@ export class Lanes {
     await Promise.all(this.#all().map((lane) => lane.spooled()));
   }
 
+  /** Waits for the disk no longer. See Lane.giveUpSpooling(). */
+  giveUpSpooling(): void {
+    for (const lane of this.#all()) lane.giveUpSpooling();
+  }
+
   /** Begins the attempts that wait for it, as far as they may begin now. To be called when the breaker has changed. */
   handOnTurns(): void {
     this.#turns.handOn();

@@ -5,8 +5,14 @@ export type ParcelOutcome =
   | { readonly kind: "spooled" }
   /** In memory, which is enough with `ack: enqueued`. */
   | { readonly kind: "enqueued" }
-  /** Gone and counted: with `on_outage: drop`, as too old, or since the upstream takes nothing any more. */
-  | { readonly kind: "dropped"; readonly reason: "outage" | "sample_age_limit" | "period_retired" }
+  /**
+   * Gone and counted: with `on_outage: drop`, as too old, since the upstream takes nothing any more, or as unreadable when it
+   * was read back.
+   */
+  | {
+      readonly kind: "dropped";
+      readonly reason: "outage" | "sample_age_limit" | "period_retired" | "spool_damaged";
+    }
   /** A final 4xx: trying again cannot help. `reply` is the upstream's text, cut and cleaned. */
   | { readonly kind: "refused"; readonly status: number; readonly reply: string }
   /** Not accepted in time: the sender still has it and should come again. `cause` is for a person. */

@@ -13,6 +13,7 @@
  */
 import type { LookupFunction } from "node:net";
 import type { Logger } from "pino";
+import { Alarm } from "./alarm.ts";
 import { Attempts } from "./attempts.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { AttemptEnd } from "./classify.ts";
@@ -78,6 +79,8 @@ export interface SenderChange {
  */
 export type Retirement = "drained" | "taken_back" | "closed";
 
+/** How long the disk has after the last attempt: far longer than a sync takes that ends at all. */
+const SPOOL_MS = 250;
 /** How long the sender of a request should stay away that came for a sender which has closed: it is routed anew then. */
 const COME_AGAIN_MS = 1_000;
 
@@ -89,6 +92,8 @@ export class Sender {
   readonly #attempts: Attempts;
   readonly #lanes: Lanes;
   readonly #metadata: MetadataQueue;
+  /** Rings when a close() waits for the disk no longer. */
+  readonly #giveUpSpooling: Alarm;
   #spool: UpstreamSpool | null;
   #retiresAtMs: number;
   /** Told of the end of its retirement; null while it is not retired. */
@@ -98,6 +103,7 @@ export class Sender {
   #prepared = 0;
   #closing: Promise<void> | null = null;
   #isDrained = false;
+  #isOver = false;
   /** Why what comes is turned away, since it has ended; null while lanes take it. */
   #end: string | null = null;
 
@@ -143,6 +149,9 @@ export class Sender {
       this.#endIfDrained();
     });
     this.#metadata = new MetadataQueue(this.#attempts, memory);
+    this.#giveUpSpooling = new Alarm(now, () => {
+      this.#lanes.giveUpSpooling();
+    });
   }
 
   /**
@@ -316,10 +325,13 @@ export class Sender {
   /**
    * Ends delivery: what is not delivered goes to the spool, or, without one, what waits is given back at once. Attempts under
    * way are waited for until `deadline` (on the clock of now()) and then aborted. By its end every parcel is settled, and
-   * connections and timers are gone. A second call waits for the first, of which it can only bring the deadline forward.
+   * connections and timers are gone. A second call waits for the first, of which it can only bring the deadlines forward.
+   *
+   * @param spoolBy when the disk is waited for no longer: what it has not taken is given back then
    */
-  close(deadline: number): Promise<void> {
+  close(deadline: number, spoolBy = deadline + SPOOL_MS): Promise<void> {
     this.#attempts.giveUpIn(deadline - this.#tools.now());
+    if (!this.#isOver) this.#giveUpSpooling.ringBy(spoolBy);
     this.#closing ??= this.#shutDown("closed");
     return this.#closing;
   }
@@ -329,6 +341,8 @@ export class Sender {
     this.#giveUpIfHopeless();
     await this.#attempts.finish();
     await this.#lanes.spooled();
+    this.#isOver = true;
+    this.#giveUpSpooling.cancel();
     this.#lanes.stop();
     this.#tools.memory.close();
     this.#end ??= "the gateway is shutting down";

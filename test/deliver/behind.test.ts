@@ -367,6 +367,60 @@ describe("a disk that hangs", () => {
   });
 });
 
+describe("a disk that hangs while the gateway ends", () => {
+  it("is not waited for beyond the deadline: senders are told to come again with what it has not taken", async () => {
+    const held = new HeldAnswers();
+    await start([held.act], { remoteTimeoutMs: LONG_MS });
+    const release = holdDisk();
+    const parcels = makeParcels(4);
+    const calls = [deliver(parcels.slice(0, 1))];
+    await expect.poll(() => held.count).toBe(1);
+    calls.push(deliver(parcels.slice(1, 2)));
+    await expect.poll(() => test.sender.lanesBehind).toBe(1);
+    calls.push(deliver(parcels.slice(2, 3)));
+    const began = Date.now();
+    const closed = test.sender.close(began + 50, began + 100);
+    calls.push(deliver(parcels.slice(3)));
+    await closed;
+    expect(Date.now() - began).toBeLessThan(5_000);
+    expect(await kindsOf(...calls)).toEqual(Array(4).fill("undelivered"));
+    expect(test.settled.of(parcels)).toEqual(Array(4).fill("refused"));
+    expect(test.memory.heldBytes).toBe(0);
+    await store.close(50);
+    expect(Date.now() - began).toBeLessThan(5_000);
+    release();
+  });
+
+  it("counts as lost what was acknowledged before with ack: enqueued", async () => {
+    await start([blackHole], { ack: "enqueued", remoteTimeoutMs: LONG_MS });
+    const release = holdDisk();
+    const parcels = makeParcels(2);
+    expect(await kindsOf(deliver(parcels))).toEqual(["enqueued", "enqueued"]);
+    await test.sender.close(Date.now(), Date.now() + 50);
+    expect(test.settled.of(parcels)).toEqual(["undelivered", "undelivered"]);
+    release();
+  });
+
+  it("has what is under way counted once, however late the disk has it after all", async () => {
+    const held = new HeldAnswers();
+    await start([held.act]);
+    const release = holdDisk();
+    const parcels = makeParcels(1);
+    const call = deliver(parcels);
+    await expect.poll(() => held.count).toBe(1);
+    await expect.poll(() => test.sender.lanesBehind).toBe(1);
+    const spoolBy = Date.now() + 50;
+    const closed = test.sender.close(Date.now() + LONG_MS, spoolBy);
+    await expect.poll(() => Date.now()).toBeGreaterThan(spoolBy + 20);
+    held.answerAll(204);
+    await closed;
+    release();
+    await store.close();
+    expect(await kindsOf(call)).toEqual(["delivered"]);
+    expect(test.settled.of(parcels)).toEqual(["delivered"]);
+  });
+});
+
 describe("a spool that is full", () => {
   it("has new parcels refused at once, with words", async () => {
     await start([blackHole], { remoteTimeoutMs: LONG_MS }, { maxBytesPerUpstream: 2_000 });

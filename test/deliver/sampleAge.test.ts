@@ -13,7 +13,7 @@ import { type Parcel, withHeadroom } from "../../src/wire/parcel.ts";
 import { MemoryBudget } from "../../src/memoryBudget.ts";
 import { decodeBody } from "../reference/writeRequest.ts";
 import { label, sample, series } from "../wire/handmade.ts";
-import { literal } from "./parcels.ts";
+import { literal, makeParcel } from "./parcels.ts";
 import { SenderUnderTest } from "./senderUnderTest.ts";
 import { answer, HeldAnswers, StubUpstream } from "./stubUpstream.ts";
 import type { Act } from "./stubUpstream.ts";
@@ -189,5 +189,49 @@ describe("a sender with a sample_age_limit", () => {
     expect(test.settled.total("sample_age_limit").samples).toBe(3);
     expect(test.settled.total("delivered").samples).toBe(2);
     await expect.poll(() => budget.heldBytes).toBe(0);
+  });
+
+  it("drops what cannot be opened when it is read back, says so, and sends what is around it", async () => {
+    await start([DOWN, OK], {
+      onOutage: "spool",
+      spoolAfterMs: 20,
+      minBackoffMs: 300,
+      maxBackoffMs: 300,
+      sampleAgeLimitMs: DAY_MS,
+    });
+    const now = Date.now();
+    const aged = (series: number, elements: Uint8Array, bit: number): Parcel => ({
+      ...makeParcel(series),
+      elements: withHeadroom(elements),
+      items: { samples: series, histograms: 0, exemplars: bit },
+      newestTimestampMs: now - 0.7 * DAY_MS,
+    });
+    const noBlock = aged(1, Buffer.from([0x7f, 0xff, 0xff]), 1);
+    const noRequest = aged(2, makeParcel(2).elements, 2);
+    const outcomes = [deliver(parcelOf(now, { first: [0] }))];
+    await expect.poll(() => stub.requests.length).toBe(1);
+    outcomes.push(deliver(noBlock), deliver(noRequest), deliver(parcelOf(now, { last: [0] })));
+    expect((await Promise.all(outcomes)).flat().map(({ kind }) => kind)).toEqual(
+      Array<string>(4).fill("spooled"),
+    );
+    await expect.poll(() => test.settled.spooledSamples).toBe(0);
+    expect(received()).toEqual([
+      ["first", 1],
+      ["first", 1],
+      ["last", 1],
+    ]);
+    expect(test.settled.total("spool_damaged")).toEqual({ parcels: 2, samples: 3 });
+    expect(test.log("error").map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(/a parcel of 1 series cannot be opened .*it is dropped as spool_damaged$/u),
+    ]);
+    expect(test.settled.total("delivered").samples).toBe(2);
+    await expect.poll(() => budget.heldBytes).toBe(0);
+  });
+
+  it("sends as it is what cannot be opened and never was on disk: its upstream judges it", async () => {
+    await start([answer(400, "no request"), OK], { onOutage: "refuse", sampleAgeLimitMs: DAY_MS });
+    const parcel = { ...makeParcel(1), newestTimestampMs: Date.now() - 0.7 * DAY_MS };
+    expect(await deliver(parcel)).toEqual([{ kind: "refused", status: 400, reply: "no request" }]);
+    expect(await deliver(parcelOf(Date.now(), { good: [0] }))).toEqual([{ kind: "delivered" }]);
   });
 });

@@ -51,6 +51,7 @@ export class Committer {
   #waiting = new Map<CommitStream, Append[]>();
   #running: Promise<void> | null = null;
   #isClosed = false;
+  #isGivenUp = false;
   /** Why the last commit failed; null if it did not. */
   #trouble: string | null = null;
   #failedAt = 0;
@@ -89,6 +90,12 @@ export class Committer {
     await this.#running;
   }
 
+  /** Writes nothing more, when nobody waits for the ends of appends any longer. A call of the disk under way goes on. */
+  giveUp(): void {
+    this.#isClosed = true;
+    this.#isGivenUp = true;
+  }
+
   /** Finishes what was appended; appends fail from now on. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -111,7 +118,7 @@ export class Committer {
 
   async #run(): Promise<void> {
     await Promise.resolve(); // so that all that is appended in one go is in one commit
-    while (this.#waiting.size > 0) await this.#commit(this.#takeGroups());
+    while (this.#waiting.size > 0 && !this.#isGivenUp) await this.#commit(this.#takeGroups());
     this.#running = null;
   }
 
@@ -180,8 +187,8 @@ export class Committer {
     }
     if (current === null) await stream.sealLast();
     const attempts = current === null ? 2 : 1;
-    let cause: unknown;
-    for (let attempt = 0; attempt < attempts; attempt++) {
+    let cause: unknown = "the spool is closed";
+    for (let attempt = 0; attempt < attempts && !this.#isGivenUp; attempt++) {
       const segment = stream.newSegment();
       const failure = await this.#tryWrite(group, segment);
       if (failure === null) return { kind: "written", group, segment, isNew: true };

@@ -5,6 +5,7 @@
  * which process has the folder.
  */
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { SpoolError } from "./errors.ts";
 import type { SpoolEvents } from "./events.ts";
 import type { FolderLock } from "./files.ts";
@@ -137,9 +138,20 @@ export class SpoolStore {
     return this.#room.used;
   }
 
-  /** Ends: finishes commits under way, notes how far each stream was released, gives the folder back. Appends fail from now on. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#shelves.values()].map(({ spool }) => spool.close()));
+  /**
+   * Ends: finishes commits under way, notes how far each stream was released, gives the folder back. Appends fail from now on.
+   *
+   * @param patienceMs how long a disk that hangs is waited for
+   */
+  async close(patienceMs = Infinity): Promise<void> {
+    const spools = [...this.#shelves.values()].map(({ spool }) => spool);
+    const closed = Promise.all(spools.map((spool) => spool.close())).then(() => true);
+    if (!(await within(patienceMs, closed))) {
+      this.#tools.log.error(
+        `spool.path ${this.#options.path}: the disk hangs, it is not waited for any longer`,
+      );
+      for (const spool of spools) spool.giveUp();
+    }
     await this.#lock.release();
   }
 
@@ -185,6 +197,16 @@ export class SpoolStore {
     const entries = await this.#tools.files.list(path);
     return entries.filter(({ kind }) => kind === "folder").map(({ name }) => name);
   }
+}
+
+/** @returns false if it has not ended in so long */
+async function within(ms: number, ends: Promise<boolean>): Promise<boolean> {
+  if (ms === Infinity) return ends;
+  const haste = new AbortController();
+  const over = wait(ms, false, { signal: haste.signal }).catch(() => false);
+  const isInTime = await Promise.race([ends, over]);
+  haste.abort();
+  return isInTime;
 }
 
 function recordsIn({ replicas }: FoundAtStart): number {

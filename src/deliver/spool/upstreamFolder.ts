@@ -148,6 +148,11 @@ export class UpstreamFolder {
     });
   }
 
+  /** Begins nothing more. */
+  giveUp(): void {
+    this.#isClosed = true;
+  }
+
   /** Finishes what was begun. Later the folder may be another process's, and is not touched any more. */
   async close(): Promise<void> {
     this.#isClosed = true;

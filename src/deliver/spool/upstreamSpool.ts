@@ -131,6 +131,12 @@ export class UpstreamSpool {
     await this.#folder.close();
   }
 
+  /** Writes nothing more, and waits for nothing. What the disk is busy with was acknowledged to nobody. */
+  giveUp(): void {
+    this.#committer.giveUp();
+    this.#folder.giveUp();
+  }
+
   *#segments(): Iterable<Segment> {
     for (const { stream } of this.#streams.values()) yield* stream.segments;
   }
