@@ -10,8 +10,10 @@ import type { Retirement } from "../../src/deliver/sender.ts";
 import { diskFiles } from "../../src/deliver/spool/diskFiles.ts";
 import { SpoolStore } from "../../src/deliver/spool/spoolStore.ts";
 import type { UpstreamSpool } from "../../src/deliver/spool/upstreamSpool.ts";
+import { MemoryBudget } from "../../src/memoryBudget.ts";
 import type { Parcel } from "../../src/wire/parcel.ts";
 import { Random } from "../fuzz/random.ts";
+import { collectGarbage } from "./garbage.ts";
 import { makeParcel, makeParcels, numbersIn } from "./parcels.ts";
 import { SenderUnderTest } from "./senderUnderTest.ts";
 import type { Settings } from "./senderUnderTest.ts";
@@ -87,6 +89,10 @@ function downWhile(isDown: () => boolean): Act {
   return (response, socket) => {
     (isDown() ? DOWN : OK)(response, socket);
   };
+}
+
+function activeTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
 async function segments(): Promise<string[]> {
@@ -504,6 +510,32 @@ describe("an upstream that retires", () => {
     expect(test.settled.spooledSamples).toBe(1);
     expect(await segments()).toHaveLength(1);
   });
+});
+
+describe("a thousand senders of one upstream, one after another", () => {
+  it("leave no memory, timer or connection behind", async () => {
+    const stub = await start([OK]);
+    const budget = new MemoryBudget(MIB);
+    await openSpool();
+    await store?.release("r", "vmagent-2");
+    const round = async (number: number): Promise<void> => {
+      const spool = store?.upstream("r", "vmagent-2", { dropped: () => undefined, damaged: () => undefined });
+      const next = new SenderUnderTest(urlOf(stub), { delivery: SPOOLS, budget, ...(spool && { spool }) });
+      if (number % 20 === 0) await next.deliver([makeParcel(1)], Date.now() + LONG_MS);
+      expect(await next.sender.retire()).toBe("drained");
+      await store?.release("r", "vmagent-2");
+    };
+    for (let number = 0; number < 200; number += 1) await round(number);
+    await expect.poll(() => stub.openConnections).toBe(0);
+    collectGarbage();
+    const [before, timers] = [process.memoryUsage().heapUsed, activeTimers()];
+    for (let number = 0; number < 1_000; number += 1) await round(number);
+    await expect.poll(() => stub.openConnections).toBe(0);
+    collectGarbage();
+    expect((process.memoryUsage().heapUsed - before) / 1_000).toBeLessThan(2_000);
+    expect(activeTimers()).toBeLessThanOrEqual(timers);
+    expect([budget.heldBytes, store?.bytes]).toEqual([0, 0]);
+  }, 30_000);
 });
 
 describe("an upstream whose last period is over for long", () => {
