@@ -1,5 +1,6 @@
 /** A sender whose options change, that is retired or taken back, while it works. */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -116,6 +117,32 @@ describe("an upstream that gets another url", () => {
     expect([received(old), received(next)]).toEqual([[1], [2]]);
     await expect.poll(() => old.openConnections).toBe(0);
     expect(test.settled.of(parcels)).toEqual(["delivered", "delivered"]);
+  });
+
+  it("has a request sent again at the old one whose connection was closed for being idle", async () => {
+    const used = new Set<Socket>();
+    const held: Socket[] = [];
+    const old = await start([
+      (response, socket) => {
+        if (used.has(socket)) held.push(socket);
+        else OK(response, socket);
+        used.add(socket);
+      },
+    ]);
+    let call = kindsOf(deliver([makeParcel(1)]));
+    // Now and then a request goes out over a new connection, before the one before has been read to its end.
+    for (let sent = 1; ; sent += 1) {
+      await expect.poll(() => test.settled.total("delivered").parcels + held.length).toBe(sent);
+      if (held.length > 0) break;
+      call = kindsOf(deliver([makeParcel(1)]));
+    }
+    const before = old.requests.length;
+    change({ upstream: { url: new URL("http://127.0.0.1:1/") } });
+    held[0]?.end();
+    expect(await call).toEqual(["delivered"]);
+    expect(old.requests).toHaveLength(before + 1);
+    expect(test.attempts.filter((end) => end !== "delivered")).toEqual([]);
+    await expect.poll(() => old.openConnections).toBe(0);
   });
 
   it("gets there what failed at the old one", async () => {
