@@ -1,4 +1,5 @@
 /** The load driver: a process that sends the bodies of a corpus, see native/loadgen.c. */
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "./child.ts";
 import { readCounters } from "./counters.ts";
@@ -35,11 +36,14 @@ export class Driver {
     this.#countersFile = countersFile;
   }
 
-  static async start(tools: Tools, load: Load, folder: string): Promise<Driver> {
-    const countersFile = join(folder, "driver.counters");
+  /** @param name of what it leaves in `folder`, if it is not the only driver there */
+  static async start(tools: Tools, load: Load, folder: string, name = "driver"): Promise<Driver> {
+    const countersFile = join(folder, `${name}.counters`);
+    // One that a driver before has left would say that this one is ready.
+    rmSync(countersFile, { force: true });
     const { port, connections, requestsPerSecond, corpus } = load;
     const args = [port, WRITE_PATH, connections, requestsPerSecond, countersFile, corpus].map(String);
-    const driver = new Driver(new Child("driver", tools.loadgen, args, folder), countersFile);
+    const driver = new Driver(new Child(name, tools.loadgen, args, folder), countersFile);
     await driver.#child.ready(() => readCounters(countersFile, COUNTERS).length === 1);
     return driver;
   }

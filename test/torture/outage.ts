@@ -1,12 +1,15 @@
 /**
  * `npm run torture -- outage`: one of three upstreams refuses, is silent or slow for minutes under a constant load.
  *
- * First short windows with and without the trouble take turns, and are compared; then it lasts. Driver, receivers and gateway
- * are processes of their own, the same as those of the bench.
+ * First short windows with and without the trouble take turns, and are compared; then it lasts. Drivers, receivers and gateway
+ * are processes of their own, the same as those of the bench. Every request of the load has series for all three upstreams,
+ * so with the trouble its answer waits for the disk; what the others' senders notice is seen by probes beside it.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { ensureCorpus, REQUESTS, SERIES_PER_REQUEST } from "../bench/corpus/corpus.ts";
-import { Driver, type DriverCounters } from "../bench/driver.ts";
+import { Driver, type DriverCounters, type Latencies } from "../bench/driver.ts";
 import { memoryOf } from "../bench/procfs.ts";
 import { QUIET_CORES, waitForQuiet } from "../bench/quiet.ts";
 import { gateway } from "../bench/subjects.ts";
@@ -14,7 +17,9 @@ import { BENCH_FOLDER, buildTools, type Tools } from "../bench/tools.ts";
 import { type Rig, withRig } from "../bench/window.ts";
 import { Metrics } from "../peers/metrics.ts";
 import { until } from "../peers/until.ts";
+import { configOf } from "../system/gatewayRig.ts";
 import { ledgerGaps } from "../system/ledger.ts";
+import { makeProbes, PROBES_PER_SECOND, SERIES_PER_PROBE } from "./probes.ts";
 import { say, type Verdict } from "./verdict.ts";
 import { type Trouble, TroubledFront } from "./troubledFront.ts";
 
@@ -33,6 +38,7 @@ export interface OutageOptions {
 const UPSTREAMS = 3;
 const TROUBLED = 1;
 const CONNECTIONS = 8;
+const PROBE_CONNECTIONS = 4;
 const ROUTE = "bench";
 const CONFIG = "spool: {max_bytes: 8GiB}\n";
 /** Longer than `spool_after` by default: the upstream is behind then. */
@@ -43,14 +49,18 @@ const DRAINED_WITHIN_MS = 600_000;
 
 /** What one window saw. */
 interface Window {
-  readonly p99Ms: number;
+  /** Of requests that have series for the upstream in trouble, and of those that have none. */
+  readonly loadP99Ms: number;
+  readonly probesP99Ms: number;
   /** Samples that reached the other upstreams, a second. */
   readonly others: number;
 }
 
 /** All that drivers did until now. */
 interface Sent {
+  /** Samples. */
   accepted: number;
+  /** Attempts. */
   notTaken: number;
 }
 
@@ -60,6 +70,8 @@ interface Scene {
   readonly rig: Rig;
   readonly front: TroubledFront;
   readonly corpus: string;
+  /** Folder of the probes. */
+  readonly probes: string;
   readonly options: OutageOptions;
   readonly sent: Sent;
 }
@@ -95,7 +107,10 @@ async function outage(
     return await withRig(tools, withFront, UPSTREAMS, async (rig) => {
       const [front] = fronts;
       if (front === undefined) throw new Error("the gateway was started without its receivers");
-      const scene = { tools, rig, front, corpus, options, sent: { accepted: 0, notTaken: 0 } };
+      const config = configOf(readFileSync(join(rig.folder, "gateway.yaml"), "utf8"));
+      const probes = makeProbes(config, `upstream-${TROUBLED}`, rig.folder);
+      const sent = { accepted: 0, notTaken: 0 };
+      const scene = { tools, rig, front, corpus, probes, options, sent };
       await compare(scene, trouble);
       await last(scene, trouble);
       return judge(scene, trouble);
@@ -124,38 +139,69 @@ async function compare(scene: Scene, trouble: Trouble): Promise<void> {
     median(before.map((window, pair) => of(during[pair] ?? window) / of(window))).toFixed(3);
   say(
     `${trouble}: with the trouble over without, median of ${pairs} pairs: ` +
-      `p99 ${ratio(({ p99Ms }) => p99Ms)} (want at most 1.05), ` +
-      `samples a second at the others ${ratio(({ others }) => others)} (want at least 0.95); ` +
+      `p99 of requests for the others alone ${ratio(({ probesP99Ms }) => probesP99Ms)} (want at most 1.05), ` +
+      `samples a second at the others ${ratio(({ others }) => others)} (want at least 0.95), ` +
+      `p99 of requests for all three, which wait for the disk, ${ratio(({ loadP99Ms }) => loadP99Ms)}; ` +
       `on a machine where others use more than ${QUIET_CORES} processors this says little`,
   );
 }
 
-/** Until every series is known. */
+/** Until every series of the load is known. */
 async function warmUp(scene: Scene): Promise<void> {
-  const driver = await startDriver(scene);
-  try {
-    await until("every body to be sent", WARM_WITHIN_MS, () => driver.counters().accepted >= REQUESTS);
-    await driver.end();
-    count(scene.sent, driver.counters());
-  } finally {
-    await driver.stop();
-  }
+  await underLoad(scene, async ({ load }) => {
+    await until("every body to be sent", WARM_WITHIN_MS, () => load.counters().accepted >= REQUESTS);
+  });
 }
 
-async function measure({ tools, rig, corpus, options, sent }: Scene): Promise<Window> {
-  const driver = await startDriver({ tools, rig, corpus, options });
-  try {
+async function measure(scene: Scene): Promise<Window> {
+  const { rig, options } = scene;
+  let others = NaN;
+  const { load, probes } = await underLoad(scene, async (drivers) => {
     await pause(SETTLE_MS);
-    driver.forgetLatencies();
+    drivers.load.forgetLatencies();
+    drivers.probes.forgetLatencies();
     const began = performance.now();
     const arrived = atOthers(rig);
     await pause(options.windowSeconds * 1000);
-    const others = (atOthers(rig) - arrived) / ((performance.now() - began) / 1000);
-    const { p99Ms } = await driver.end();
-    count(sent, driver.counters());
-    return { p99Ms, others };
+    others = (atOthers(rig) - arrived) / ((performance.now() - began) / 1000);
+  });
+  return { loadP99Ms: load.p99Ms, probesP99Ms: probes.p99Ms, others };
+}
+
+/** The load, and the probes beside it. */
+interface Drivers {
+  readonly load: Driver;
+  readonly probes: Driver;
+}
+
+/** Does the work while both drivers send, and answers their latencies when the last answer is there. */
+async function underLoad(
+  { tools, rig, corpus, probes: probesFolder, options, sent }: Scene,
+  work: (drivers: Drivers) => Promise<void>,
+): Promise<Readonly<Record<keyof Drivers, Latencies>>> {
+  const { port } = rig.running;
+  const requestsPerSecond = options.samplesPerSecond / SERIES_PER_REQUEST;
+  const all = { port, connections: CONNECTIONS, requestsPerSecond, corpus };
+  const few = {
+    port,
+    connections: PROBE_CONNECTIONS,
+    requestsPerSecond: PROBES_PER_SECOND,
+    corpus: probesFolder,
+  };
+  const load = await Driver.start(tools, all, rig.folder);
+  try {
+    const probes = await Driver.start(tools, few, rig.folder, "probes");
+    try {
+      await work({ load, probes });
+      const [ofLoad, ofProbes] = await Promise.all([load.end(), probes.end()]);
+      count(sent, load.counters(), SERIES_PER_REQUEST);
+      count(sent, probes.counters(), SERIES_PER_PROBE);
+      return { load: ofLoad, probes: ofProbes };
+    } finally {
+      await probes.stop();
+    }
   } finally {
-    await driver.stop();
+    await load.stop();
   }
 }
 
@@ -166,8 +212,7 @@ async function last(scene: Scene, trouble: Trouble): Promise<void> {
   await drained(scene);
   say(`${trouble} for ${options.minutes} minutes`);
   await front.become(trouble);
-  const driver = await startDriver(scene);
-  try {
+  const { load, probes } = await underLoad(scene, async () => {
     const began = performance.now();
     for (let tick = 1; tick * REPORT_EVERY_MS <= options.minutes * 60_000; tick++) {
       const arrived = atOthers(rig);
@@ -180,12 +225,10 @@ async function last(scene: Scene, trouble: Trouble): Promise<void> {
       );
     }
     await front.become("well");
-    const { p99Ms, slowestMs } = await driver.end();
-    say(`  p99 ${p99Ms.toFixed(1)} ms, the slowest ${slowestMs.toFixed(0)} ms`);
-    count(scene.sent, driver.counters());
-  } finally {
-    await driver.stop();
-  }
+  });
+  say(
+    `  requests for the others alone: ${describeLatencies(probes)}; for all three: ${describeLatencies(load)}`,
+  );
   await drained(scene);
   const { rssMiB, peakRssMiB } = memoryOf(rig.running.child.pid);
   say(`  drained; RSS ${rssMiB.toFixed(0)} MiB, at most ${peakRssMiB.toFixed(0)} MiB`);
@@ -194,31 +237,23 @@ async function last(scene: Scene, trouble: Trouble): Promise<void> {
 async function judge(scene: Scene, trouble: Trouble): Promise<Verdict[]> {
   const { rig, sent } = scene;
   const gaps = ledgerGaps(await metricsOf(rig), [ROUTE]);
-  const wanted = sent.accepted * SERIES_PER_REQUEST;
   const arrived = rig.receivers.samplesByPort().reduce((sum, samples) => sum + samples, 0);
   return [
     {
-      passed: arrived >= wanted,
-      text: `${trouble}: ${wanted} samples were accepted, ${arrived} arrived`,
+      passed: arrived >= sent.accepted,
+      text: `${trouble}: ${sent.accepted} samples were accepted, ${arrived} arrived`,
     },
     { passed: sent.notTaken === 0, text: `${trouble}: ${sent.notTaken} attempts of senders were not taken` },
     { passed: gaps.length === 0, text: `${trouble}: gaps in the ledger: ${gaps.join("; ") || "none"}` },
   ];
 }
 
-function startDriver({
-  tools,
-  rig,
-  corpus,
-  options,
-}: Pick<Scene, "tools" | "rig" | "corpus" | "options">): Promise<Driver> {
-  const requestsPerSecond = options.samplesPerSecond / SERIES_PER_REQUEST;
-  const load = { port: rig.running.port, connections: CONNECTIONS, requestsPerSecond, corpus };
-  return Driver.start(tools, load, rig.folder);
-}
-
-function count(sent: Sent, { accepted, refused, pushedBack, connectionErrors }: DriverCounters): void {
-  sent.accepted += accepted;
+function count(
+  sent: Sent,
+  { accepted, refused, pushedBack, connectionErrors }: DriverCounters,
+  seriesPerRequest: number,
+): void {
+  sent.accepted += accepted * seriesPerRequest;
   sent.notTaken += refused + pushedBack + connectionErrors;
 }
 
@@ -251,5 +286,13 @@ function median(values: readonly number[]): number {
 
 function describe(window: Window | undefined): string {
   if (window === undefined) return "nothing";
-  return `p99 ${window.p99Ms.toFixed(1)} ms, ${(window.others / 1000).toFixed(1)} k samples a second at the others`;
+  const { probesP99Ms, loadP99Ms, others } = window;
+  return (
+    `p99 ${probesP99Ms.toFixed(1)} ms for the others alone, ${loadP99Ms.toFixed(1)} ms for all three, ` +
+    `${(others / 1000).toFixed(1)} k samples a second at the others`
+  );
+}
+
+function describeLatencies({ p99Ms, slowestMs }: Latencies): string {
+  return `p99 ${p99Ms.toFixed(1)} ms, the slowest ${slowestMs.toFixed(0)} ms`;
 }
