@@ -8,6 +8,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { spreadOf } from "../../src/cli/bench/spread.ts";
 import { ensureCorpus, REQUESTS, SERIES_PER_REQUEST } from "../bench/corpus/corpus.ts";
 import { Driver, type DriverCounters, type Latencies } from "../bench/driver.ts";
 import { memoryOf } from "../bench/procfs.ts";
@@ -135,10 +136,13 @@ async function compare(scene: Scene, trouble: Trouble): Promise<void> {
     during.push(await measure(scene));
     say(`  ${pair + 1}: ${describe(before.at(-1))}; with the trouble ${describe(during.at(-1))}`);
   }
-  const ratio = (of: (window: Window) => number): string =>
-    median(before.map((window, pair) => of(during[pair] ?? window) / of(window))).toFixed(3);
+  const ratio = (of: (window: Window) => number): string => {
+    const ratios = before.map((window, pair) => of(during[pair] ?? window) / of(window));
+    const { median, min, max } = spreadOf(ratios);
+    return `${median.toFixed(3)} [${min.toFixed(2)}..${max.toFixed(2)}]`;
+  };
   say(
-    `${trouble}: with the trouble over without, median of ${pairs} pairs: ` +
+    `${trouble}: with the trouble over without, median [lowest..highest] of ${pairs} pairs: ` +
       `p99 of requests for the others alone ${ratio(({ probesP99Ms }) => probesP99Ms)} (want at most 1.05), ` +
       `samples a second at the others ${ratio(({ others }) => others)} (want at least 0.95), ` +
       `p99 of requests for all three, which wait for the disk, ${ratio(({ loadP99Ms }) => loadP99Ms)}; ` +
@@ -277,11 +281,6 @@ async function spooled({ rig }: Scene): Promise<number> {
 
 function metricsOf({ running }: Rig): Promise<Metrics> {
   return Metrics.fetch(`http://127.0.0.1:${running.port}/metrics`);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
 function describe(window: Window | undefined): string {
