@@ -10,7 +10,8 @@ const TEST_TIMEOUT_MS = 120_000;
 const FULL_WITHIN_MS = 30_000;
 const SEED = 20261130;
 const KILLS = 10;
-const KILLS_OF_OTHER_SCENES = 4;
+/** With these, upstreams of either route go away, fail, break connections and are slow. */
+const OTHER_SCENES = { seed: 29, kills: 5 };
 
 let rig: Rig;
 
@@ -40,17 +41,17 @@ describe("the gateway killed (SIGKILL) ten times under load, with upstreams up, 
 describe.each([
   { name: "a copy of each series at two of three upstreams", scene: "replicas" },
   { name: "a route that spools, one that refuses, and series in either and in both", scene: "routes" },
-] as const)("the gateway killed (SIGKILL) four times under load, with $name", ({ scene }) => {
+] as const)("the gateway killed (SIGKILL) five times under load, with $name", ({ scene }) => {
   it(
     "brings every acknowledged sample to all of its upstreams and no other, each series in order, and its ledger adds up",
     async () => {
       const load = await NumberedLoad.start(rig, KILL_SCENES[scene]);
-      await killAgainAndAgain(load, new Random(SEED), KILLS_OF_OTHER_SCENES);
+      await killAgainAndAgain(load, new Random(OTHER_SCENES.seed), OTHER_SCENES.kills);
       const end = await load.end();
       expect(end).toMatchObject(NOTHING_WRONG);
       for (const { unanswered, acknowledged } of load.senders) {
-        expect(unanswered).toBeGreaterThanOrEqual(KILLS_OF_OTHER_SCENES);
-        expect(acknowledged).toBeGreaterThan(KILLS_OF_OTHER_SCENES);
+        expect(unanswered).toBeGreaterThanOrEqual(OTHER_SCENES.kills);
+        expect(acknowledged).toBeGreaterThan(0);
       }
     },
     TEST_TIMEOUT_MS,

@@ -6,6 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Explainer } from "../../src/cli/explain.ts";
 import type { Rig } from "../peers/rig.ts";
 import { until, untilSettled } from "../peers/until.ts";
+import { NUMBER_LABEL } from "./arrivals.ts";
 import { GatewayProcess } from "./gatewayProcess.ts";
 import { configOf } from "./gatewayRig.ts";
 import { ledgerGaps } from "./ledger.ts";
@@ -24,7 +25,7 @@ export interface LoadRoute {
   readonly replicas: number;
   /** The value of `delivery`. */
   readonly delivery: string;
-  /** A regular expression of the names of series that it takes; without it, all. */
+  /** A regular expression of the numbers of the series that it takes; without it, all. */
   readonly takes?: string;
 }
 
@@ -228,7 +229,7 @@ function routeText(
     (place) => `      - {name: vmagent-${place}, url: "${urls[place] ?? ""}"}\n`,
   );
   return `  - name: ${name}
-    relabel_configs: [${takes === undefined ? "" : `{source_labels: [__name__], regex: '${takes}', action: keep}`}]
+    relabel_configs: [${takes === undefined ? "" : `{source_labels: [${NUMBER_LABEL}], regex: '${takes}', action: keep}`}]
     tenant: {header: ${TENANT_HEADER}, pass: true}
     tasks: {count: 128}
     placement: {key: task, replicas: ${replicas}}
