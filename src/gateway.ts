@@ -41,6 +41,8 @@ const WARM_UP_BYTES = 1024 * 1024;
 const WARM_UP_TABLE: DecisionTableLimits = { maxSeries: 10_000, maxBytes: 4 * 1024 * 1024 };
 /** No step begins after this, so that a gateway of a thousand rules starts in time. */
 const LONGEST_WARM_UP_MS = 1_000;
+/** As what Prometheus sends by default, 2,000 samples, and more. */
+const SMALL_BODY_BYTES = 256 * 1024;
 const SAME_WARNING_EVERY_MS = 60_000;
 
 /** An address cannot be listened on; the message says which. */
@@ -257,8 +259,9 @@ export class Gateway {
   }
 
   #buildServer(): IngestServer {
-    const bodies = this.#memory.holder();
-    this.#metrics.watchMemory(this.#memory, () => bodies);
+    // Small bodies have a part of their own: large ones, which take more of it, must not shut the door on them.
+    const [small, large] = [this.#memory.holder(), this.#memory.holder()];
+    this.#metrics.watchMemory(this.#memory, () => small.refusals + large.refusals);
     const handler: WriteHandler = {
       write: (body, headers, onRouted) => this.#writes.write(body, headers, onRouted),
       refuse: () => {
@@ -298,7 +301,7 @@ export class Gateway {
         },
       },
       { now, random: Math.random },
-      bodies,
+      (bytes) => (bytes <= SMALL_BODY_BYTES ? small : large),
     );
   }
 }

@@ -95,6 +95,7 @@ async function exchange(pool: Pool, request: Dispatcher.RequestOptions): Promise
 function buildServer(write: WriteHandler["write"], now: () => number): IngestServer {
   const metrics: WriteHandler["metrics"] = () => Promise.resolve({ contentType: "text/plain", text: "" });
   const ignore = (): void => undefined;
+  const memory = new MemoryBudget(MEMORY_BYTES).holder();
   return new IngestServer(
     { maxBodyBytes: CONNECTIONS * BODY.length, bodyTimeoutMs: TIMEOUT_MS, maxConnectionAgeMs: 0 },
     { write, metrics, refuse: () => ({ status: 503, body: "" }) },
@@ -107,7 +108,7 @@ function buildServer(write: WriteHandler["write"], now: () => number): IngestSer
       failed: ignore,
     },
     { now, random: Math.random },
-    new MemoryBudget(MEMORY_BYTES).holder(),
+    () => memory,
   );
 }
 

@@ -25,6 +25,11 @@ export interface BodyMemory {
   release(bytes: number): void;
 }
 
+/** How long a request says that its body is, in bytes; NaN if it does not say it. */
+export function declaredBytes({ headers }: IncomingMessage): number {
+  return Number(headers["content-length"] ?? Number.NaN);
+}
+
 /** What one body has of it. */
 export class BodyClaim {
   readonly #memory: BodyMemory;
@@ -64,7 +69,7 @@ export function readBody(
   claim: BodyClaim,
 ): Promise<BodyResult> {
   return new Promise((resolve) => {
-    const declared = Number(request.headers["content-length"] ?? Number.NaN);
+    const declared = declaredBytes(request);
     let pieces = new Pieces();
     let received = 0;
     let refusal: "too_large" | "no_memory" | null = null;

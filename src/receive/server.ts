@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { Connections, type ConnectionTools } from "./connections.ts";
 import { WireError } from "../wire/errors.ts";
 import type { WriteAnswer } from "./answer.ts";
-import { BodyClaim, type BodyMemory, type BodyResult, readBody } from "./body.ts";
+import { BodyClaim, type BodyMemory, type BodyResult, declaredBytes, readBody } from "./body.ts";
 import { unsupportedReason } from "./negotiate.ts";
 import type { BodyLimits, ConnectionOptions, ListenAddress } from "./options.ts";
 
@@ -67,27 +67,30 @@ export class IngestServer {
   readonly #handler: WriteHandler;
   readonly #events: ReceiveEvents;
   readonly #now: () => number;
-  readonly #memory: BodyMemory;
+  readonly #memoryFor: (bytes: number) => BodyMemory;
   readonly #server: Server;
   readonly #connections: Connections;
   #ready = false;
   #isLeaving = false;
   #stopping = false;
 
-  /** @param memory bodies are counted there from the time that they are announced until they are routed */
+  /**
+   * @param memoryFor where a body of so many bytes, NaN if that is not known, is counted from the time that it is announced
+   *                  until it is routed
+   */
   constructor(
     options: BodyLimits & ConnectionOptions,
     handler: WriteHandler,
     events: ReceiveEvents,
     tools: ConnectionTools,
-    memory: BodyMemory,
+    memoryFor: (bytes: number) => BodyMemory,
   ) {
     this.#limits = options;
     this.#handler = handler;
     this.#events = events;
     this.#now = tools.now;
     this.#connections = new Connections(options.maxConnectionAgeMs, tools);
-    this.#memory = memory;
+    this.#memoryFor = memoryFor;
     this.#server = createServer(
       // A body has its own timeout, since Node's answers 408.
       { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
@@ -209,7 +212,7 @@ export class IngestServer {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
     // The body is read before it is refused, too: a sender that is still writing would see a reset instead.
     this.#events.arrived();
-    const claim = new BodyClaim(this.#memory);
+    const claim = new BodyClaim(this.#memoryFor(declaredBytes(request)));
     const release = (): void => {
       claim.release();
     };

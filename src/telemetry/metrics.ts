@@ -501,10 +501,10 @@ export class Metrics {
     });
   }
 
-  /** What is held of the memory for what is under way, in all and for requests that are being received. */
+  /** What is held of the memory for what is under way, and how many requests found none. */
   watchMemory(
     budget: { readonly maxBytes: number; readonly heldBytes: number },
-    ofRequests: () => MemoryState,
+    refusedRequests: () => number,
   ): void {
     const limit = "What may be held in memory for what is under way (memory.in_flight_bytes)";
     this.#collected(Gauge, "in_flight_limit_bytes", limit, [], (set) => {
@@ -516,7 +516,7 @@ export class Metrics {
     });
     const refused = "Write requests answered 503 unread, since too much was under way";
     this.#collected(Counter, "requests_refused_for_memory_total", refused, [], (set) => {
-      set({}, ofRequests().refusals);
+      set({}, refusedRequests());
     });
   }
 

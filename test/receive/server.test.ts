@@ -63,7 +63,7 @@ class Rig {
         failed: () => undefined,
       },
       { now: () => Date.now() + this.aheadMs, random: () => this.chance },
-      this.memory,
+      () => this.memory,
     );
   }
 }
