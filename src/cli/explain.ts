@@ -1,6 +1,6 @@
 /** `explain`: what every route does with a series, by the code that routes real traffic. */
 import type { Config, RouteConfig } from "../config/config.ts";
-import { formatMoment } from "../config/moment.ts";
+import { formatMoment } from "../moment.ts";
 import {
   type CopyDecision,
   copyFor,

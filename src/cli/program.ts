@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import type { LegacyHash } from "../config/legacy.ts";
-import { parseMoment, WANT_MOMENT } from "../config/moment.ts";
+import { parseMoment, WANT_MOMENT } from "../moment.ts";
 import type { Config } from "../config/config.ts";
 import { placementFault } from "../hash/placementFault.ts";
 import { faultOf } from "../relabel/rules.ts";

@@ -1,5 +1,5 @@
 /** What `check` says of a route. */
-import { formatMoment } from "../config/moment.ts";
+import { formatMoment } from "../moment.ts";
 import type { KeyRule } from "../hash/keyRule.ts";
 import type { PlacementMethod } from "../hash/placement.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";

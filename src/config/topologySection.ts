@@ -1,6 +1,7 @@
 /** `routes[].upstreams`, or `routes[].topology`: the upstreams of a route, of all time or period by period. */
 import { listOf, someOf } from "./lists.ts";
-import { formatMoment, moment } from "./moment.ts";
+import { formatMoment } from "../moment.ts";
+import { moment } from "./moment.ts";
 import type { Place } from "./problem.ts";
 import { sectionOf } from "./section.ts";
 import type { Reader, Section } from "./section.ts";

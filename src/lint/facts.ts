@@ -109,13 +109,11 @@ function arrivingAt(
   carried: Carried,
   asked: readonly string[],
 ): Carried {
-  const written = upstreams
-    .filter(({ removed }) => removed !== true)
-    .reduce(
-      (before, { name, writeRelabel }) =>
-        carriedThrough(before, writeRelabel, `write_relabel_configs of ${name}`, asked),
-      carried,
-    );
+  const written = upstreams.reduce(
+    (before, { name, writeRelabel }) =>
+      carriedThrough(before, writeRelabel, `write_relabel_configs of ${name}`, asked),
+    carried,
+  );
   if (vmagentRules.rules.length === 0) return written;
   const where = "vmagent's relabelConfig";
   return withoutHidden(carriedThrough(written, vmagentRules, where, asked), where, asked);

@@ -6,7 +6,7 @@ import type { AggregationRule } from "../config/aggregationFile.ts";
 import type { Config } from "../config/config.ts";
 import type { RelabelRule, RelabelRuleList } from "../relabel/options.ts";
 import { type Label, RelabelRules } from "../relabel/rules.ts";
-import { Decider, type RouteDecision } from "../route/decide.ts";
+import { copyFor, Decider, type RouteDecision } from "../route/decide.ts";
 import { labelPairs } from "../route/labelText.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
 import { scanRequest, type SeriesScan } from "../wire/scan.ts";
@@ -71,12 +71,15 @@ export class Journeys {
     if (decision.kind !== "placed") return [];
     const route = this.#config.routes[index]?.route;
     const taskLabel = route?.tasks?.label ?? null;
-    return decision.copies.flatMap((copy, replica) => {
+    // Groups are of one period: at a border they begin anew.
+    const { upstreams = [] } = decision.placed.places.at(-1) ?? {};
+    return upstreams.flatMap((number) => {
+      const copy = copyFor(decision.copies, number);
       if (copy.kind === "dropped") return [];
       const message = spliced(series.bytes.subarray(series.start, series.end), ...copy.splices);
       const maxLabels = this.#config.limits.maxLabels + OWN_LABELS;
       const labels = withSeries(seriesRequest(message), maxLabels, labelPairs);
-      const upstream = route?.upstreams[decision.placed.slots[replica] ?? -1]?.name ?? "";
+      const upstream = route?.upstreams[number]?.name ?? "";
       const aggregated = this.#aggregator.aggregate(labels, taskLabel);
       if (aggregated === null) return [];
       return [{ route: index, url: this.#urls[index]?.get(upstream) ?? "", upstream, ...aggregated }];

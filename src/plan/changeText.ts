@@ -9,7 +9,7 @@ import {
   rewrittenPast,
 } from "../route/renumbering.ts";
 import type { RoutePlacement, RouteTopology, SlotChanges } from "../route/renumbering.ts";
-import { formatMoment } from "../config/moment.ts";
+import { formatMoment } from "../moment.ts";
 import { shortened } from "./shortened.ts";
 
 /** A route as it was placed before the change. */

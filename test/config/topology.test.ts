@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RouteConfig } from "../../src/config/config.ts";
 import { parseConfig } from "../../src/config/load.ts";
-import { formatMoment, parseMoment } from "../../src/config/moment.ts";
+import { formatMoment, parseMoment } from "../../src/moment.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";

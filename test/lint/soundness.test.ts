@@ -189,8 +189,8 @@ class Oracle {
     const routed = labelsAfter(this.#relabel, series);
     // The gateway drops what its rules leave without a name.
     if (routed === null || !routed.some(([name]) => name === "__name__")) return null;
-    const { slots, task } = this.#place(spansOf(routed));
-    const upstream = slots[0] ?? -1;
+    const { places, task } = this.#place(spansOf(routed));
+    const upstream = places[0]?.upstreams[0] ?? -1;
     const labelled =
       task === null ? routed : [...routed.filter(([name]) => name !== TASK), [TASK, String(task)] as const];
     const written = labelsAfter(this.#written[upstream], labelled);

@@ -245,7 +245,11 @@ function addPiece(destination: usize, number: u32, continues: bool): usize {
 function addCounts(counts: usize, items: usize): void {
   store<u32>(counts, load<u32>(counts, COUNT_SERIES) + 1, COUNT_SERIES);
   store<u32>(counts, load<u32>(counts, COUNT_SAMPLES) + load<u32>(items, ITEMS_SAMPLES), COUNT_SAMPLES);
-  store<u32>(counts, load<u32>(counts, COUNT_HISTOGRAMS) + load<u32>(items, ITEMS_HISTOGRAMS), COUNT_HISTOGRAMS);
+  store<u32>(
+    counts,
+    load<u32>(counts, COUNT_HISTOGRAMS) + load<u32>(items, ITEMS_HISTOGRAMS),
+    COUNT_HISTOGRAMS,
+  );
   store<u32>(counts, load<u32>(counts, COUNT_EXEMPLARS) + load<u32>(items, ITEMS_EXEMPLARS), COUNT_EXEMPLARS);
 }
 
