@@ -10,36 +10,44 @@ import type { ValuesOf } from "./witness.ts";
 /** Different values for all labels: one of few values of a label may make a difference with some of them only. */
 const VARIANTS = 8;
 
-/** What selects series: the `match` of an aggregation rule, and the relabel rules on the way to it. */
+/** What selects series. */
 export interface Selecting {
+  /** By the `match` of an aggregation rule. */
   readonly selection: Selection;
+  /** The relabel rules on the way to it, and those of other routes. */
   readonly rules: readonly RelabelRule[];
+  readonly otherRules: readonly RelabelRule[];
 }
 
-/** @param names labels that the series have, as far as they may */
-export function seedsOf({ selection, rules }: Selecting, names: readonly string[]): Label[][] {
-  const seeds: Label[][] = [];
-  const valueOf = variantsOf({ selection, rules });
+/**
+ * Series in the order in which they are worth trying: of every kind first, then with other values.
+ *
+ * @param names labels that the series have, as far as they may
+ * @param key   labels that may all be missing, which some keys make a difference of
+ */
+export function seedsOf(selecting: Selecting, names: readonly string[], key: readonly string[]): Label[][] {
+  const { selection, rules } = selecting;
+  const valueOf = variantsOf(selecting);
   const keeps = rules.flatMap(keepFilters);
-  const dropped = rules
-    .filter((rule) => actionOf(rule) === "drop")
-    .flatMap(({ sourceLabels }) => sourceLabels ?? []);
-  for (const filters of selection.alternatives ?? [[]]) {
-    for (let variant = 0; variant < VARIANTS; variant++) {
+  const drops = rules.filter((rule) => actionOf(rule) === "drop");
+  const dropped = drops.flatMap(({ sourceLabels }) => sourceLabels ?? []);
+  const seeds: Label[][] = [];
+  for (let variant = 0; variant < VARIANTS; variant++) {
+    for (const filters of selection.alternatives ?? [[]]) {
       const wanted = valuesOf([...keeps, ...filters], variant);
-      const all = new Map(names.map((name) => [name, valueOf(name)(variant)]));
-      seeds.push(labelsOf(all, wanted));
-      // A rule may drop what has a label, and a key may miss all of its labels.
-      for (const name of new Set(dropped)) all.delete(name);
-      seeds.push(labelsOf(all, wanted), labelsOf(new Map([["__name__", "metric"]]), wanted));
+      for (const missing of [[], key, dropped, names]) {
+        const there = names.filter((name) => name === "__name__" || !missing.includes(name));
+        seeds.push(labelsOf(new Map(there.map((name) => [name, valueOf(name)(variant)])), wanted));
+      }
     }
   }
   return seeds;
 }
 
 /** Values for a label: such as rules look for, where they do. */
-export function variantsOf({ selection, rules }: Selecting): ValuesOf {
-  const filters = [...rules.flatMap(regexFilters), ...(selection.alternatives ?? []).flat()];
+export function variantsOf({ selection, rules, otherRules }: Selecting): ValuesOf {
+  const ofRules = [...rules, ...otherRules].flatMap(regexFilters);
+  const filters = [...ofRules, ...(selection.alternatives ?? []).flat()];
   return (label) => {
     const regexes = filters.filter((each) => each.label === label && each.operator === "=~");
     return (variant) => {

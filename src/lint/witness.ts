@@ -22,7 +22,7 @@ type Holds = (one: Arrival, other: Arrival) => boolean;
 /** Enough to meet another upstream, or another task, as good as for certain. */
 const VARIANTS = 24;
 /** Of those that arrive; they differ in what rules select. */
-const MAX_BASES = 10;
+const MAX_BASES = 16;
 
 export class WitnessSearch {
   readonly #journeys: Journeys;

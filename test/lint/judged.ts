@@ -25,11 +25,11 @@ export function readRelabel(text: string): RelabelRuleList {
   return rules ?? invalid(problems);
 }
 
-/** The first rule behind the first route. */
-export function judged(config: string, aggregation: string, relabel = "[]"): Judgement {
+/** The first rule behind a route, by default the first. */
+export function judged(config: string, aggregation: string, relabel = "[]", route = 0): Judgement {
   const [rule] = readAggregation(aggregation);
   if (rule === undefined) throw new Error("no rule");
-  return judge({ config: readConfig(config), route: 0, vmagentRules: readRelabel(relabel), rule });
+  return judge({ config: readConfig(config), route, vmagentRules: readRelabel(relabel), rule });
 }
 
 function invalid(problems: readonly Problem[]): never {
