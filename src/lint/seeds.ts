@@ -51,9 +51,11 @@ export function variantsOf({ selection, rules, otherRules }: Selecting): ValuesO
   return (label) => {
     const regexes = filters.filter((each) => each.label === label && each.operator === "=~");
     return (variant) => {
-      // Both what the rules ask for and what they do not: they may be told apart further on.
-      const regex = regexes[variant % (regexes.length + 1)];
-      return (regex === undefined ? null : sampleText(regex.value, variant)) ?? plainValue(label, variant);
+      // Both what the rules ask for and what they do not, in turns: they may be told apart further on.
+      const turns = regexes.length + 1;
+      const regex = regexes[variant % turns];
+      const sample = regex === undefined ? null : sampleText(regex.value, Math.floor(variant / turns));
+      return sample ?? plainValue(label, variant);
     };
   };
 }

@@ -70,6 +70,8 @@ const labelKey = fc.oneof(
 );
 
 const taskOptions = fc.tuple(fc.constantFrom(1, 2, 5, 64), fc.oneof(fc.constant({}), labelKey));
+/** Only flat keys may have the task label. */
+const flatKey = names([...NAMES, TASK]).map((by) => ({ by }));
 const placementKey = fc.oneof(fc.constant("task"), fc.constant("series"), labelKey);
 
 function route(mostRules: number): fc.Arbitrary<object> {
@@ -77,25 +79,34 @@ function route(mostRules: number): fc.Arbitrary<object> {
     .record({
       tasks: fc.option(taskOptions),
       key: placementKey,
+      flat: flatKey,
       wholeSet: fc.boolean(),
+      dialect: fc.constantFrom("prometheus", "victoriametrics"),
+      format: fc.constantFrom("pairs", "flat"),
       upstreams: fc.constantFrom(2, 3),
       rules: rules(mostRules),
       written: rules(mostRules),
     })
-    .map(({ tasks, key, wholeSet, upstreams, rules: relabel, written }) => ({
-      name: "judged",
-      relabel_configs: relabel,
-      ...(tasks === null ? {} : { tasks: { count: tasks[0], ...tasks[1] } }),
-      placement: {
-        key: tasks === null && key === "task" ? "series" : key,
-        ...(typeof key === "object" && "by" in key && wholeSet ? { missing_key: "whole_set" } : {}),
-      },
-      upstreams: Array.from({ length: upstreams }, (_, at) => ({
-        name: `u${at}`,
-        url: `http://u${at}/w`,
-        ...(at === 0 ? { write_relabel_configs: written } : {}),
-      })),
-    }));
+    .map(({ tasks, key: wanted, flat, wholeSet, dialect, format, upstreams, rules: relabel, written }) => {
+      const key = tasks === null && wanted === "task" ? "series" : wanted;
+      const isBy = typeof key === "object" && "by" in key;
+      return {
+        name: "judged",
+        relabel_dialect: dialect,
+        relabel_configs: relabel,
+        key_format: format,
+        ...(tasks === null ? {} : { tasks: { count: tasks[0], ...tasks[1] } }),
+        placement: {
+          key: isBy && format === "flat" ? flat : key,
+          ...(isBy && wholeSet ? { missing_key: "whole_set" } : {}),
+        },
+        upstreams: Array.from({ length: upstreams }, (_, at) => ({
+          name: `u${at}`,
+          url: `http://u${at}/w`,
+          ...(at === 0 ? { write_relabel_configs: written } : {}),
+        })),
+      };
+    });
 }
 
 const OUTPUTS = [["sum_samples"], ["avg"], ["count_series"], ["max", "increase"]];
