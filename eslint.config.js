@@ -26,7 +26,7 @@ const IMPORTS = {
     types: ["hash", "relabel", "route", "deliver", "receive", "admin"],
     why: "config produces the stages' options",
   },
-  reload: { may: ["config"], why: "reads a configuration anew and hands it on" },
+  reload: { may: ["config", "plan"], why: "reads a configuration anew and hands it on" },
   admin: { may: [], types: ["receive", "plan"], why: "admin meets the other stages by small interfaces" },
   lint: {
     may: ["hash", "wire", "relabel", "route"],

@@ -1,25 +1,31 @@
 /** What the admin listener of a gateway offers. */
 import type { AdminAnswer, Endpoint } from "./admin/endpoint.ts";
+import type { ConfigFile } from "./configFile.ts";
+import { type PlanRequest, readPlanRequest } from "./plan/api.ts";
+import type { SharesReport } from "./plan/currentShares.ts";
+import type { PlanReport } from "./plan/report.ts";
 import { HEALTH_PATHS, READY_PATH } from "./receive/server.ts";
 import type { ReloadOutcome } from "./reload/outcome.ts";
 import type { LedgerReport } from "./telemetry/ledgerReport.ts";
 
-/** Reads the configuration again. @param force whatever that moves */
-export type RequestReload = (force: boolean) => Promise<ReloadOutcome>;
-
-/** For a gateway whose configuration comes from no file. */
-export const notReloaded: RequestReload = () =>
-  Promise.resolve({ kind: "failed", lines: ["this gateway reads no file"] });
+/** What is wrong with texts of configuration files, a line each. */
+export interface InvalidFiles {
+  readonly problems: readonly string[];
+}
 
 /** What endpoints ask of their gateway. */
 export interface EndpointTools {
   readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly isReady: () => boolean;
   readonly ledger: () => LedgerReport;
-  readonly reload: RequestReload;
+  /** What a change of the configuration would move, by the texts of files. */
+  readonly plan: (request: PlanRequest) => Promise<PlanReport | InvalidFiles>;
+  readonly shares: () => Promise<SharesReport>;
+  readonly reload: ConfigFile["reload"];
 }
 
-export function buildEndpoints({ exposition, isReady, ledger, reload }: EndpointTools): Endpoint[] {
+export function buildEndpoints(tools: EndpointTools): Endpoint[] {
+  const { exposition, isReady, ledger, plan, shares, reload } = tools;
   return [
     {
       method: "GET",
@@ -46,6 +52,29 @@ export function buildEndpoints({ exposition, isReady, ledger, reload }: Endpoint
       method: "GET",
       path: "/api/v1/status/ledger",
       answer: () => ({ kind: "data", data: ledger() }),
+    },
+    {
+      method: "GET",
+      path: "/api/v1/status/series",
+      answer: async () => ({ kind: "data", data: await shares() }),
+    },
+    {
+      method: "POST",
+      path: "/api/v1/plan",
+      answer: async ({ body }) => {
+        const request = readPlanRequest(body);
+        if (typeof request === "string")
+          return { kind: "error", status: 400, errorType: "bad_data", error: request };
+        const answer = await plan(request);
+        return "routes" in answer
+          ? { kind: "data", data: answer }
+          : {
+              kind: "error",
+              status: 422,
+              errorType: "invalid_configuration",
+              error: answer.problems.join("\n"),
+            };
+      },
     },
     {
       method: "POST",

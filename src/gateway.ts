@@ -6,13 +6,23 @@
  */
 import type { Logger } from "pino";
 import { AdminServer } from "./admin/server.ts";
+import { beside } from "./beside.ts";
 import { now } from "./clock.ts";
 import type { Config } from "./config/config.ts";
 import { fingerprint, publicHash } from "./config/fingerprint.ts";
 import { DeliveryError } from "./deliver/errors.ts";
 import { DELIVERY_DROP_REASONS } from "./deliver/outcome.ts";
 import { SpoolError } from "./deliver/spool/errors.ts";
-import { buildEndpoints, notReloaded, type RequestReload } from "./endpoints.ts";
+import { buildEndpoints, type InvalidFiles } from "./endpoints.ts";
+import { type ConfigFile, NO_FILE } from "./configFile.ts";
+import type { PlanRequest } from "./plan/api.ts";
+import { formatProblem } from "./config/problem.ts";
+import type { LoadedConfig } from "./config/load.ts";
+import { comparePlacements } from "./plan/comparePlacements.ts";
+import { currentShares, type SharesReport } from "./plan/currentShares.ts";
+import { headline, planLines } from "./plan/planText.ts";
+import type { PlanReport } from "./plan/report.ts";
+import { movesOf, refusalLines } from "./reload/guard.ts";
 import { MemoryBudget } from "./memoryBudget.ts";
 import { refuseForMemory } from "./receive/answer.ts";
 import type { ListenAddress } from "./receive/options.ts";
@@ -56,7 +66,7 @@ interface GatewayParts {
   readonly arrivals: Arrivals;
   readonly upstreams: Upstreams;
   readonly turns: Turns;
-  readonly onReload: RequestReload;
+  readonly file: ConfigFile;
 }
 
 export class Gateway {
@@ -68,6 +78,7 @@ export class Gateway {
   readonly #memory: MemoryBudget;
   readonly #arrivals: Arrivals;
   readonly #upstreams: Upstreams;
+  readonly #readConfig: ConfigFile["read"];
   readonly #writes: Writes;
   readonly #server: IngestServer;
   readonly #admin: AdminServer;
@@ -78,11 +89,11 @@ export class Gateway {
   /**
    * Builds a gateway, which begins its work with start().
    *
-   * @param onReload what POST /-/reload does
+   * @param file where the configuration comes from
    * @throws {SpoolError} when the spool cannot be used
    * @throws {DeliveryError} when an upstream's tls_config cannot be used
    */
-  static async open(config: Config, log: Logger, onReload: RequestReload = notReloaded): Promise<Gateway> {
+  static async open(config: Config, log: Logger, file: ConfigFile = NO_FILE): Promise<Gateway> {
     const arrivals: Arrivals = { count: 0 };
     const metrics = new Metrics(VERSION, {
       refusal: REFUSAL_REASONS,
@@ -99,7 +110,7 @@ export class Gateway {
       const change = await upstreams.prepare(config);
       const turns = new Turns(now, ROUTING_BUDGET_MS);
       const setup = buildSetup(config, change.apply(), () => turns.isDue, null);
-      return new Gateway(setup, { log, metrics, memory, arrivals, upstreams, turns, onReload });
+      return new Gateway(setup, { log, metrics, memory, arrivals, upstreams, turns, file });
     } catch (error) {
       await upstreams.close(now());
       throw error;
@@ -107,7 +118,7 @@ export class Gateway {
   }
 
   private constructor(setup: Setup, parts: GatewayParts) {
-    const { log, metrics, memory, arrivals, upstreams, turns, onReload } = parts;
+    const { log, metrics, memory, arrivals, upstreams, turns, file } = parts;
     this.#config = setup.config;
     this.#log = log;
     this.#metrics = metrics;
@@ -115,6 +126,7 @@ export class Gateway {
     this.#arrivals = arrivals;
     this.#upstreams = upstreams;
     this.#turns = turns;
+    this.#readConfig = (text, name) => file.read(text, name);
     this.#writes = new Writes(setup, { arrivals, log, metrics, rarely: this.#rarely, turns });
     metrics.watchDecisionTable(() => this.#writes.setup.router.decisionTable);
     this.#server = this.#buildServer();
@@ -122,7 +134,9 @@ export class Gateway {
       exposition: () => metrics.exposition(),
       isReady: () => this.#server.isReady,
       ledger: () => metrics.ledger(),
-      reload: onReload,
+      plan: (request) => this.#planTexts(request),
+      shares: () => this.shares(),
+      reload: (force) => file.reload(force),
     });
     this.#admin = new AdminServer(endpoints, setup.config.admin.token, (error) => {
       log.error({ err: error }, "an admin request failed by a bug");
@@ -211,12 +225,20 @@ export class Gateway {
    * Puts another configuration in force, or changes nothing. Requests that are being routed are routed by the one before to
    * their end, and those that come meanwhile wait for the new one. Upstreams of an unchanged name go on with all that they have.
    *
-   * What a running gateway cannot change (where it listens, its spool) is told, and takes effect at the
-   * next start. One reload at a time.
+   * What a running gateway cannot change (where it listens, its spool) is told, and takes effect at the next start. One reload
+   * at a time.
+   *
+   * @param force whether it may move more than `reload.max_moved_ratio` of a route
    */
-  async reload(config: Config): Promise<ReloadOutcome> {
+  async reload(config: Config, force: boolean): Promise<ReloadOutcome> {
     const before = this.#config;
     if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
+    const report = await this.plan(before, config);
+    const moves = movesOf(report, Date.now(), longestRetirementMs(config));
+    const { maxMovedRatio } = config.reload;
+    if (!force && moves.some(({ ratio }) => ratio > maxMovedRatio)) {
+      return { kind: "refused", lines: refusalLines(moves, maxMovedRatio, planLines(report)) };
+    }
     let change: UpstreamsChange;
     try {
       change = await this.#upstreams.prepare(config);
@@ -236,7 +258,32 @@ export class Gateway {
     this.#server.setLimits(config.limits);
     this.#admin.setToken(config.admin.token);
     this.#metrics.configured(publicHash(config), Date.now());
-    return { kind: "applied", lines: restartLines(before, config) };
+    this.#metrics.moved(new Map(moves.map(({ route, ratio }) => [route, ratio])));
+    return { kind: "applied", lines: [headline(report), ...restartLines(before, config)] };
+  }
+
+  /** What a change would move of the series that come in. @param before null for the configuration in force */
+  plan(before: Config | null, after: Config): Promise<PlanReport> {
+    const { sample } = this.#writes.setup.router;
+    const options = { nowMs: Date.now(), atMs: null };
+    return beside((isDue) => comparePlacements(before ?? this.#config, after, sample, { ...options, isDue }));
+  }
+
+  async #planTexts({ from, to }: PlanRequest): Promise<PlanReport | InvalidFiles> {
+    const read = (text: string, name: string): LoadedConfig => this.#readConfig(text, name);
+    const before = from === undefined ? null : read(from, "from");
+    const after = read(to, "to");
+    const problems = [before, after].flatMap((file) =>
+      file === null || file.config !== null ? [] : file.problems.map(formatProblem),
+    );
+    if (after.config === null || problems.length > 0) return { problems };
+    return this.plan(before?.config ?? null, after.config);
+  }
+
+  /** How the series that come in spread over routes, upstreams and tasks now. */
+  shares(): Promise<SharesReport> {
+    const { sample } = this.#writes.setup.router;
+    return beside((isDue) => currentShares(this.#config, sample, Date.now(), isDue));
   }
 
   /** Counts a reload that has come to its end; one that found nothing new when nobody had asked is none. */
@@ -319,6 +366,11 @@ async function listenOn(
     const reason = (error as Error).message;
     throw new ListenError(`cannot listen on ${host}:${port} (${option}): ${reason}`, { cause: error });
   }
+}
+
+/** For so long late items may come for a period that has ended. */
+function longestRetirementMs({ routes }: Config): number {
+  return Math.max(...routes.map(({ route }) => route.retireAfterMs));
 }
 
 /** What of a configuration takes effect at the next start alone. */

@@ -21,7 +21,7 @@ export class FileReloads {
     this.#log = log;
     this.#reloads = new Reloads({
       load: () => loadConfig(file, options),
-      apply: async (config) => (await this.#gateway?.reload(config)) ?? NOT_STARTED,
+      apply: async (config, force) => (await this.#gateway?.reload(config, force)) ?? NOT_STARTED,
       ended: (outcome, trigger, loaded) => {
         this.#ended(outcome, trigger, loaded);
       },

@@ -202,8 +202,8 @@ async function ask(
     });
     const body = await response.text();
     const answer = readPlanAnswer(body);
-    if (answer?.status === "success") return answer.plan;
-    if (answer?.status === "error") return answer.problems.map(printable).join("\n");
+    if (answer?.status === "success") return answer.data;
+    if (answer?.status === "error") return answer.error.split("\n").map(printable).join("\n");
     const hint = response.status === NOT_FOUND ? "; the gateway has it on its admin_listen" : "";
     return `${url}: ${response.status} ${printable(body.slice(0, 200).trim())}${hint}`;
   } catch (error) {

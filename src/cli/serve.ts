@@ -1,11 +1,12 @@
 /** `serve`: runs the gateway until SIGTERM or SIGINT. */
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
-import { type LoadOptions, loadConfig } from "../config/load.ts";
+import { type LoadOptions, loadConfig, parseConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import { DeliveryError } from "../deliver/errors.ts";
 import { SpoolError } from "../deliver/spool/errors.ts";
-import type { RequestReload } from "../endpoints.ts";
+import type { ConfigFile } from "../configFile.ts";
 import { Gateway, ListenError } from "../gateway.ts";
 import { createLog } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
@@ -36,7 +37,10 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   tellChanges(config, origin === "legacy", log);
   const reloads = new FileReloads(file, options, log);
   process.on("SIGHUP", () => void reloads.reload("signal", false));
-  const gateway = await start(config, log, (force) => reloads.reload("request", force));
+  const gateway = await start(config, log, {
+    reload: (force) => reloads.reload("request", force),
+    read: (text, name) => parseConfig(text, join(dirname(file), name), options),
+  });
   if (gateway === null) return 1;
   await reloads.begin(gateway, loaded);
   const routes = config.routes.map(({ route, upstreams }) => `${route.name} (${upstreams.length} upstreams)`);
@@ -66,10 +70,10 @@ export async function serve(file: string, options: ServeOptions): Promise<number
 }
 
 /** Answers null, and says why, when the gateway cannot start. */
-async function start(config: Config, log: Logger, onReload: RequestReload): Promise<Gateway | null> {
+async function start(config: Config, log: Logger, configFile: ConfigFile): Promise<Gateway | null> {
   let gateway: Gateway;
   try {
-    gateway = await Gateway.open(config, log, onReload);
+    gateway = await Gateway.open(config, log, configFile);
   } catch (error) {
     if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
     log.error(`${error.message}; the gateway does not start`);

@@ -8,9 +8,9 @@ export interface PlanRequest {
 }
 
 export type PlanAnswer =
-  | { readonly status: "success"; readonly plan: PlanReport }
-  /** With problems of a file, a line each, as `check` prints them; or with one of the request. */
-  | { readonly status: "error"; readonly problems: readonly string[] };
+  | { readonly status: "success"; readonly data: PlanReport }
+  /** With the problems of a file, a line each, as `check` prints them; or with what else is wrong. */
+  | { readonly status: "error"; readonly error: string };
 
 /** Answers what is wrong as text. @param body of a request */
 export function readPlanRequest(body: string): PlanRequest | string {
@@ -27,11 +27,10 @@ export function readPlanRequest(body: string): PlanRequest | string {
 export function readPlanAnswer(body: string): PlanAnswer | null {
   const answer = parsed(body);
   if (!isMap(answer)) return null;
-  const { status, plan, problems } = answer;
-  if (status === "success" && isMap(plan) && Array.isArray(plan["routes"]))
+  const { status, data, error } = answer;
+  if (status === "success" && isMap(data) && Array.isArray(data["routes"]))
     return answer as unknown as PlanAnswer;
-  const isList = Array.isArray(problems) && problems.every((problem) => typeof problem === "string");
-  return status === "error" && isList ? { status, problems } : null;
+  return status === "error" && typeof error === "string" ? { status, error } : null;
 }
 
 function parsed(text: string): unknown {

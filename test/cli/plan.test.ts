@@ -325,7 +325,7 @@ async function withGateway(
 
 describe("plan at a gateway", () => {
   const report = planOf(configOf([{}]), configOf([{ tasks: null, name: "new" }]), sampleOf([]));
-  const success: PlanAnswer = { status: "success", plan: report };
+  const success: PlanAnswer = { status: "success", data: report };
 
   it("sends the texts of the files and the token, and prints what it answers", async () => {
     const to = configFile("b.yaml", "v0 v1");
@@ -353,7 +353,7 @@ describe("plan at a gateway", () => {
     {
       name: "problems of the file",
       status: 400,
-      body: JSON.stringify({ status: "error", problems: ["new:1:1: want routes", "second\u001b[2J"] }),
+      body: JSON.stringify({ status: "error", error: "new:1:1: want routes\nsecond\u001b[2J" }),
       complaint: "new:1:1: want routes\nsecond\\u001b[2J",
     },
     {
