@@ -203,6 +203,7 @@ const ITEMS = 0xc0000000;
 /** In a record's number of entries. */
 const SECTIONED = 0x80000000;
 const NO_EPOCH_BEHIND = 0xffffffff;
+const NO_SECTION: Section = { firstEpoch: 0, effects: [] };
 const UNCHANGED: Replacement = { keep: 0, resume: 0, inserted: new Uint8Array(0) };
 
 export class Engine {
@@ -359,20 +360,23 @@ export class Engine {
    * @param keep     whether all series of equal label bytes and context get it; those that scan() calls whole never do
    */
   decide(row: number, context: number, sections: readonly Section[], keep: boolean): void {
-    const only = sections.length === 1 ? sections[0] : undefined;
-    const sizes = sections.map(({ effects }) => sizeOf(effects));
-    let bytes = only === undefined ? sections.length * DESTINATION_HEADER_BYTES : 0;
-    let entries = only === undefined ? sections.length : 0;
-    for (const size of sizes) {
-      bytes += size.bytes;
-      entries += size.entries;
+    const isSectioned = sections.length > 1;
+    let bytes = 0;
+    let entries = 0;
+    for (const { effects } of sections) {
+      bytes += bytesOf(effects);
+      entries += entriesOf(effects);
+      if (!isSectioned) continue;
+      bytes += DESTINATION_HEADER_BYTES;
+      entries += 1;
     }
     let at = this.#program.decide(row, context, bytes, keep);
     this.#refresh();
-    this.#write(at, only === undefined ? (entries | SECTIONED) >>> 0 : entries);
+    this.#write(at, isSectioned ? (entries | SECTIONED) >>> 0 : entries);
     at += 4;
-    for (const [index, { effects }] of sections.entries()) {
-      if (only === undefined) at = this.#writeSection(at, sections[index + 1], sizes[index] ?? NO_SIZE);
+    for (let section = 0; section < sections.length; section++) {
+      const { effects } = sections[section] ?? NO_SECTION;
+      if (isSectioned) at = this.#writeSection(at, effects, sections[section + 1]);
       for (const effect of effects) at = this.#writeEffect(at, effect);
     }
   }
@@ -462,10 +466,10 @@ export class Engine {
   }
 
   /** Writes the entry that begins a section, and answers where it ends. */
-  #writeSection(at: number, next: Section | undefined, { entries, bytes }: RecordSize): number {
+  #writeSection(at: number, effects: readonly Effect[], next: Section | undefined): number {
     this.#write(at, next?.firstEpoch ?? NO_EPOCH_BEHIND);
-    this.#write(at + 4, entries);
-    this.#write(at + 8, DESTINATION_HEADER_BYTES + bytes);
+    this.#write(at + 4, entriesOf(effects));
+    this.#write(at + 8, DESTINATION_HEADER_BYTES + bytesOf(effects));
     this.#write(at + 12, 0);
     return at + DESTINATION_HEADER_BYTES;
   }
@@ -533,25 +537,23 @@ function entryBytes({ inserted }: Replacement): number {
 }
 
 /** What effects take in a record. */
-interface RecordSize {
-  readonly bytes: number;
-  readonly entries: number;
-}
-
-const NO_SIZE: RecordSize = { bytes: 0, entries: 0 };
-
-function sizeOf(effects: readonly Effect[]): RecordSize {
+function bytesOf(effects: readonly Effect[]): number {
   let bytes = 0;
-  let entries = 0;
   for (const effect of effects) {
+    if (effect.items !== undefined) bytes += entryBytes(itemsEntry(effect.items));
     if (effect.kind === "count" || effect.splices.length === 0) bytes += DESTINATION_HEADER_BYTES;
     else for (const splice of effect.splices) bytes += entryBytes(splice);
-    entries += effect.kind === "count" ? 1 : Math.max(1, effect.splices.length);
-    if (effect.items === undefined) continue;
-    bytes += entryBytes(itemsEntry(effect.items));
-    entries += 1;
   }
-  return { bytes, entries };
+  return bytes;
+}
+
+function entriesOf(effects: readonly Effect[]): number {
+  let entries = 0;
+  for (const effect of effects) {
+    if (effect.items !== undefined) entries += 1;
+    entries += effect.kind === "count" ? 1 : Math.max(1, effect.splices.length);
+  }
+  return entries;
 }
 
 function itemsEntry({ samples, histograms, exemplars }: ItemTotals): Replacement {

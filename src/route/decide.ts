@@ -55,9 +55,14 @@ export type CopyDecision =
 
 /** @param upstream one of those that the decision has a place at */
 export function copyFor(copies: readonly UpstreamCopy[], upstream: number): CopyDecision {
-  const found = copies.find((copy) => copy.upstream === upstream);
-  if (found === undefined) throw new Error(`bug: no copy for upstream ${upstream}`);
-  return found.copy;
+  const copy = findCopy(copies, upstream);
+  if (copy === null) throw new Error(`bug: no copy for upstream ${upstream}`);
+  return copy;
+}
+
+function findCopy(copies: readonly UpstreamCopy[], upstream: number): CopyDecision | null {
+  for (const each of copies) if (each.upstream === upstream) return each.copy;
+  return null;
 }
 
 /** Told what rules do, for explanations; null labels mean that the rule dropped the series. Rules count from 0. */
@@ -243,7 +248,7 @@ class CompiledRoute {
     let unwritten: CopyDecision | null = null;
     for (const { upstreams } of placed.places) {
       for (const upstream of upstreams) {
-        if (copies.some((copy) => copy.upstream === upstream)) continue;
+        if (findCopy(copies, upstream) !== null) continue;
         const rules = this.#upstreamRules[upstream] ?? null;
         const tell = rules === null ? undefined : witness?.upstreamRules(upstream);
         const written = rules === null ? null : yield* this.#write(draft, rules, placed.task, tell);

@@ -94,6 +94,8 @@ function compilePicker({ placement, topology, upstreams }: RouteOptions): (key: 
     const upstreamOf = slots.map(({ name }) => indexes.get(name) ?? -1);
     return compilePeriod(buildPlacement(placement, slots, placement.replicas), upstreamOf);
   });
+  const [only] = pickers;
+  if (only !== undefined && pickers.length === 1) return (key) => [only(key)];
   return (key) => pickers.map((placeOf) => placeOf(key));
 }
 
