@@ -1,12 +1,12 @@
 /** What whoever makes a change should know, and how to write it so that less moves. */
 import { describeChange } from "./changeText.ts";
-import type { RouteReport } from "./report.ts";
+import type { RouteFigures } from "./report.ts";
 import { type RoutePair, type RouteSide, slotsOf } from "./routePair.ts";
 import { percent } from "./percent.ts";
 import { shortened } from "./shortened.ts";
 
 /** @param main the era that the report's figures are for */
-export function adviceFor(pair: RoutePair, main: number, report: Omit<RouteReport, "advice">): string[] {
+export function adviceFor(pair: RoutePair, main: number, report: RouteFigures): string[] {
   return [
     ...basisAdvice(report),
     ...nameAdvice(report),
@@ -16,7 +16,7 @@ export function adviceFor(pair: RoutePair, main: number, report: Omit<RouteRepor
   ];
 }
 
-function basisAdvice({ basis, change, given }: Omit<RouteReport, "advice">): string[] {
+function basisAdvice({ basis, change, given }: RouteFigures): string[] {
   if (basis !== "synthetic" || change === "same") return [];
   const counts =
     given.before + given.after === 0
@@ -27,7 +27,7 @@ function basisAdvice({ basis, change, given }: Omit<RouteReport, "advice">): str
   ];
 }
 
-function nameAdvice({ list }: Omit<RouteReport, "advice">): string[] {
+function nameAdvice({ list }: RouteFigures): string[] {
   const pairs = list.renamed.map(({ from, to }) => `${to} for ${from}`);
   if (pairs.length === 0) return [];
   return [
@@ -49,7 +49,7 @@ function listAdvice({ name, before, after, eras }: RoutePair, main: number): str
   );
 }
 
-function windowAdvice(pair: RoutePair, { windows }: Omit<RouteReport, "advice">): string[] {
+function windowAdvice(pair: RoutePair, { windows }: RouteFigures): string[] {
   const share = percent(windows.split);
   switch (windows.kind) {
     case "none":
@@ -85,7 +85,7 @@ function keyWindows(share: string, { before, after }: RoutePair): string[] {
   ];
 }
 
-function taskAdvice({ retasked, tasks }: Omit<RouteReport, "advice">): string[] {
+function taskAdvice({ retasked, tasks }: RouteFigures): string[] {
   if (retasked.share === 0) return [];
   const counts =
     tasks.before === tasks.after

@@ -7,10 +7,10 @@ import { shortened } from "./shortened.ts";
 const MAX_ROWS = 20;
 
 /** What would move, in one line. */
-export function headline({ changed, basis, series, known }: PlanReport): string {
+export function headline({ changed, series, known }: PlanReport): string {
   const route = changed.route === null ? "" : ` of route ${changed.route}`;
   const what = changed.share === 0 ? "moves nothing" : `moves ${percent(changed)} of the copies${route}`;
-  return `${what} (${basisText(basis, series, known.series)})`;
+  return `${what} (${basisText(changed.basis, series, known.series)})`;
 }
 
 function basisText(basis: Basis, series: number, known: number): string {
@@ -20,7 +20,7 @@ function basisText(basis: Basis, series: number, known: number): string {
     case "sample":
       return `by a sample of ${series} of about ${Math.round(known)} series`;
     case "synthetic":
-      return `by made-up keys, as ${series === 0 ? "no" : `only ${series}`} series are known`;
+      return `by made-up keys, as ${series === 0 ? "no" : "too few"} series are known`;
   }
 }
 

@@ -23,7 +23,8 @@ export type Basis = "all" | "sample" | "synthetic";
 
 export interface PlanReport {
   /** That of the route which changes most: what reload.max_moved_ratio is compared with. */
-  readonly changed: Share & { readonly route: string | null };
+  readonly changed: Share & { readonly route: string | null; readonly basis: Basis };
+  /** Of the series that were given; a route may have too few of them. */
   readonly basis: Basis;
   /** Series that were looked at, and how many there are by their number. */
   readonly series: number;
@@ -70,6 +71,9 @@ export interface RouteReport {
   /** How to write the change so that less moves, and what is to be known of it: a line each. */
   readonly advice: readonly string[];
 }
+
+/** All of a report that is counted. */
+export type RouteFigures = Omit<RouteReport, "advice">;
 
 export interface FromTo {
   readonly from: string;

@@ -49,7 +49,7 @@ export function reportOf(counted: readonly CountedRoute[], context: ReportContex
     null,
   );
   return {
-    changed: { route: most?.route ?? null, ...(most?.changed ?? NOTHING) },
+    changed: { route: most?.route ?? null, basis: most?.basis ?? basis, ...(most?.changed ?? NOTHING) },
     basis,
     series: sample.series.length,
     known: { series: sample.known.value, standard_error: sample.known.standardError },

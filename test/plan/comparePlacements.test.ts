@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { headline } from "../../src/plan/planText.ts";
 import type { RouteReport, Share } from "../../src/plan/report.ts";
 import { movedShare, newestPlacement } from "../../src/route/renumbering.ts";
 import { exampleRoute, type RouteChanges } from "../route/exampleRoute.ts";
@@ -145,7 +146,7 @@ describe("a change over all series", () => {
   it("moves nothing by another url, whatever is known of the series", () => {
     for (const sample of [ALL, NONE, sampleOf(SERIES, 0.1)]) {
       const plan = planOf(configOf([{}]), configOf([{}], { port: 9 }), sample);
-      expect(plan.changed).toEqual({ route: "aggregation", ...exactly(0) });
+      expect(plan.changed).toMatchObject({ route: "aggregation", ...exactly(0) });
       expect(routeIn(plan)).toMatchObject({
         change: "same",
         moved: exactly(0),
@@ -270,7 +271,7 @@ describe("what series a route takes", () => {
     expect(routeIn(plan, "new")).toMatchObject({ change: "new", changed: exactly(0), begun: exactly(1) });
     expect(routeIn(plan, "old")).toMatchObject({ change: "gone", changed: exactly(1), ceased: exactly(1) });
     expect(plan.routes.map(({ route }) => route)).toEqual(["new", "old"]);
-    expect(plan.changed).toEqual({ route: "old", ...exactly(1) });
+    expect(plan.changed).toEqual({ route: "old", basis: "all", ...exactly(1) });
   });
 });
 
@@ -322,6 +323,8 @@ describe("fewer than 1,000 series", () => {
     expect(routeIn(plan, "small")).toMatchObject({ basis: "synthetic", given: { before: 10 } });
     expect(routeIn(plan, "small").changed.share).toBeGreaterThan(0.6);
     expect(routeIn(plan).basis).toBe("all");
+    expect([plan.basis, plan.changed]).toMatchObject(["all", { route: "small", basis: "synthetic" }]);
+    expect(headline(plan)).toContain("of route small (by made-up keys, as too few series are known)");
   });
 });
 
