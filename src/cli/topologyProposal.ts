@@ -4,6 +4,7 @@
  * It is put together from the nodes of the two documents, so that what an upstream needs to be reached stands there as its
  * owner wrote it, and nothing that was read from other files.
  */
+import { formatMoment } from "../config/moment.ts";
 import type { ConfigNode, MapNode, TextNode } from "../config/node.ts";
 
 type ListNode = Extract<ConfigNode, { kind: "list" }>;
@@ -20,7 +21,7 @@ const OF_A_PERIOD = ["name", "weight", "removed"];
 /** A moment at which all replicas have the change: rounded up, so that windows of that length begin with it. */
 export function effectiveFrom(nowMs: number, effectiveMs: number, roundMs: number): string {
   const atMs = Math.ceil((nowMs + effectiveMs) / roundMs) * roundMs;
-  return new Date(atMs).toISOString().replace(".000Z", "Z");
+  return formatMoment(atMs);
 }
 
 /**

@@ -235,9 +235,9 @@ topology:
       changed: atOnce.routes[0]?.changed,
       eras: [
         { from: null, changed: { share: 0, standard_error: 0 } },
-        { from: "2026-06-01T12:10:00.000Z", changed: atOnce.routes[0]?.changed },
+        { from: "2026-06-01T12:10:00Z", changed: atOnce.routes[0]?.changed },
       ],
-      windows: { kind: "at_border", from: "2026-06-01T12:10:00.000Z" },
+      windows: { kind: "at_border", from: "2026-06-01T12:10:00Z" },
     });
     expect(atOnce.routes[0]?.windows.kind).toBe("at_reload");
   });
