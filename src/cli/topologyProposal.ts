@@ -4,7 +4,7 @@
  * It is put together from the nodes of the two documents, so that what an upstream needs to be reached stands there as its
  * owner wrote it, and nothing that was read from other files.
  */
-import { formatMoment } from "../config/moment.ts";
+import { formatMoment } from "../moment.ts";
 import type { ConfigNode, MapNode, TextNode } from "../config/node.ts";
 
 type ListNode = Extract<ConfigNode, { kind: "list" }>;

@@ -4,7 +4,7 @@ import { compareSlots, goesByNumber } from "../route/renumbering.ts";
 import { adviceFor } from "./advice.ts";
 import type { Movement } from "./copies.ts";
 import type { Era } from "./eras.ts";
-import { momentText } from "./momentText.ts";
+import { formatMoment } from "../moment.ts";
 import type { PlacedTasks, TaskSpread } from "./placedTasks.ts";
 import type {
   Balance,
@@ -239,5 +239,5 @@ function windowsOf({ pair, fraction }: Figures, nowMs: number): WindowReport {
 }
 
 function timeText(ms: number | null): string | null {
-  return ms === null ? null : momentText(ms);
+  return ms === null ? null : formatMoment(ms);
 }

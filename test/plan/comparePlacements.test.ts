@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { headline } from "../../src/plan/planText.ts";
 import type { RouteReport, Share } from "../../src/plan/report.ts";
-import { momentText } from "../../src/plan/momentText.ts";
+import { formatMoment } from "../../src/moment.ts";
 import { movedShare, newestPlacement } from "../../src/route/renumbering.ts";
 import { exampleRoute, type RouteChanges } from "../route/exampleRoute.ts";
 import { drop, keep, rulesOf } from "../route/rules.ts";
@@ -380,7 +380,7 @@ describe("periods", () => {
       exampleRoute(before),
       exampleRoute({ ...before, upstreams: upstreams("a b c d") }),
     );
-    const from = momentText(NOW + HOUR);
+    const from = formatMoment(NOW + HOUR);
     expect(report.eras).toEqual([
       { from: null, moved: exactly(0), changed: exactly(0) },
       { from, moved: report.moved, changed: report.moved },
@@ -413,7 +413,7 @@ describe("periods", () => {
       changeOf(step(NOW + HOUR, "a b", "a b c"), step(NOW + 2 * HOUR, "a b", "a b c")).windows,
     ).toMatchObject({
       kind: "at_border",
-      from: momentText(NOW + HOUR),
+      from: formatMoment(NOW + HOUR),
     });
   });
 });
