@@ -22,7 +22,8 @@ export function publicHash(config: Config): string {
   return createHash("sha256").update(shown).digest("hex").slice(0, HASH_CHARACTERS);
 }
 
-/** Maps say nothing in JSON. */
+/** Maps say nothing in JSON, and integers of any size cannot. */
 function plainOf(value: unknown): unknown {
+  if (typeof value === "bigint") return `${value}n`;
   return value instanceof Map ? [...(value as ReadonlyMap<unknown, unknown>)] : value;
 }
