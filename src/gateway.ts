@@ -109,7 +109,12 @@ export class Gateway {
     try {
       const change = await upstreams.prepare(config);
       const turns = new Turns(now, ROUTING_BUDGET_MS);
-      const setup = buildSetup(config, change.apply(), () => turns.isDue, null);
+      const setup = buildSetup(
+        config,
+        () => change.apply(),
+        () => turns.isDue,
+        null,
+      );
       return new Gateway(setup, { log, metrics, memory, arrivals, upstreams, turns, file });
     } catch (error) {
       await upstreams.close(now());
@@ -151,7 +156,7 @@ export class Gateway {
   async start(): Promise<void> {
     const startedAt = now();
     const isOver = (): boolean => now() - startedAt >= LONGEST_WARM_UP_MS;
-    warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, isOver), isOver);
+    warmUp(buildRouter(this.#config, WARM_UP_BYTES, WARM_UP_TABLE, isOver, null), isOver);
     await warmUpHttp("127.0.0.1", this.#log, now);
     try {
       await this.#listen();
@@ -251,7 +256,12 @@ export class Gateway {
       return { kind: "failed", lines: ["the gateway is about to end"] };
     }
     await this.#writes.replaceSetup((setup) =>
-      buildSetup(config, change.apply(), () => this.#turns.isDue, setup),
+      buildSetup(
+        config,
+        () => change.apply(),
+        () => this.#turns.isDue,
+        setup,
+      ),
     );
     this.#config = config;
     this.#memory.maxBytes = config.memory.inFlightBytes;

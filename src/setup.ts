@@ -26,17 +26,18 @@ export interface Setup {
  * Builds what a configuration makes of requests. Where it routes as the one before, that one's router goes on, with all
  * that it has decided.
  *
- * @param isDue  see RouterTools
- * @param before null at the start
+ * @param destinations called last, when nothing can fail any more
+ * @param isDue        see RouterTools
+ * @param before       of which no request is being routed; null at the start
  */
 export function buildSetup(
   config: Config,
-  destinations: Setup["destinations"],
+  destinations: () => Setup["destinations"],
   isDue: () => boolean,
   before: Setup | null,
 ): Setup {
   if (before !== null && routing(config) === routing(before.config)) {
-    return { ...before, config, destinations };
+    return { ...before, config, destinations: destinations() };
   }
   return {
     config,
@@ -44,9 +45,15 @@ export function buildSetup(
       config.routes.map(({ route }) => route.tenant),
       config.limits.maxLabelValueBytes,
     ),
-    router: buildRouter(config, config.limits.maxDecodedBytes, config.memory.decisionTable, isDue),
+    router: buildRouter(
+      config,
+      config.limits.maxDecodedBytes,
+      config.memory.decisionTable,
+      isDue,
+      before?.router ?? null,
+    ),
     resends: new Resends(now),
-    destinations,
+    destinations: destinations(),
   };
 }
 
@@ -63,6 +70,7 @@ export function buildRouter(
   maxPlainBytes: number,
   table: DecisionTableLimits,
   isDue: () => boolean,
+  before: Router | null,
 ): Router {
   return new Router(
     config.relabel,
@@ -78,5 +86,6 @@ export function buildRouter(
       table,
     },
     { hashKey: randomBytes(ROUTER_KEY_BYTES), isDue },
+    before,
   );
 }

@@ -207,17 +207,28 @@ const NO_SECTION: Section = { firstEpoch: 0, effects: [] };
 const UNCHANGED: Replacement = { keep: 0, resume: 0, inserted: new Uint8Array(0) };
 
 export class Engine {
-  readonly #program: EngineProgram;
+  readonly #program: EngineProgram = instantiate();
   readonly #reportAt: number;
   readonly #rowsAt: number;
   readonly #entriesAt: number;
-  readonly #talliesAt: number;
+  #talliesAt = 0;
   /** Views of the memory; new ones are made when it has grown. */
   #bytes: Uint8Array;
   #numbers: Uint32Array;
 
   constructor(options: EngineOptions) {
-    const program = instantiate();
+    const program = this.#program;
+    this.#reportAt = program.reportAt() / 4;
+    this.#rowsAt = program.rowsAt() / 4;
+    this.#entriesAt = program.metadataAt() / 4;
+    this.#bytes = new Uint8Array(program.memory.buffer);
+    this.#numbers = new Uint32Array(program.memory.buffer);
+    this.configure(options);
+  }
+
+  /** Goes on with other options, without a decision. The memory is used again. No request may be under way. */
+  configure(options: EngineOptions): void {
+    const program = this.#program;
     const { destinations, tallies, bounds, tableSeries, tableBytes, hashKey } = options;
     program.configure(destinations.length, tallies, bounds.length, tableSeries, tableBytes);
     bounds.forEach((bound, index) => {
@@ -226,13 +237,8 @@ export class Engine {
     destinations.forEach(({ maxItems, maxPlainBytes }, number) => {
       program.setLimits(number, maxItems, maxPlainBytes);
     });
-    this.#program = program;
-    this.#reportAt = program.reportAt() / 4;
-    this.#rowsAt = program.rowsAt() / 4;
-    this.#entriesAt = program.metadataAt() / 4;
     this.#talliesAt = program.talliesAt() / 4;
-    this.#bytes = new Uint8Array(program.memory.buffer);
-    this.#numbers = new Uint32Array(program.memory.buffer);
+    this.#refresh();
     this.#bytes.set(hashKey.subarray(0, HASH_KEY_BYTES), program.hashKeyAt());
   }
 

@@ -6,6 +6,7 @@
  */
 import {
   Engine,
+  type EngineOptions,
   HASH_KEY_BYTES,
   MAX_STEP_SERIES,
   type Row,
@@ -86,12 +87,17 @@ export class Router {
   #knownSeries = 0;
   #newSeries = 0;
 
-  /** @param globalRules applied before all routes */
+  /**
+   * @param globalRules applied before all routes
+   * @param before      a router that this one takes the place of, when no request is under way there: it must not be used again,
+   *                    and its engine's memory is, though not what it has decided
+   */
   constructor(
     globalRules: RelabelRuleList,
     routes: readonly RouterRoute[],
     limits: RouterLimits,
     tools: RouterTools,
+    before: Router | null = null,
   ) {
     const options = routes.map(({ route }) => route);
     this.#destinations = new Destinations(routes);
@@ -99,20 +105,25 @@ export class Router {
     this.#limits = limits;
     this.#tools = tools;
     this.#tenantHeaders = options.map(({ tenant }) => tenant.header);
-    this.#engine = this.#buildEngine();
+    this.#engine = before === null ? new Engine(this.#engineOptions) : before.#engine;
+    if (before !== null) {
+      this.#engine.configure(this.#engineOptions);
+      this.#knownSeries = before.#knownSeries;
+      this.#newSeries = before.#newSeries;
+    }
     this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
     this.#sample = this.#buildSample();
   }
 
-  #buildEngine(): Engine {
-    return new Engine({
+  get #engineOptions(): EngineOptions {
+    return {
       destinations: this.#destinations.limits,
       tallies: this.#destinations.tallies.length,
       bounds: this.#destinations.epochs.bounds,
       tableSeries: this.#limits.table.maxSeries,
       tableBytes: this.#limits.table.maxBytes,
       hashKey: this.#tools.hashKey,
-    });
+    };
   }
 
   /** Of the series in the engine's table. */
@@ -148,7 +159,7 @@ export class Router {
     } catch (error) {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
       // It trapped for want of memory, which may be half written now. A new engine begins with an empty table.
-      this.#engine = this.#buildEngine();
+      this.#engine = new Engine(this.#engineOptions);
       this.#sample = this.#buildSample();
       const message = "the request and what would be sent of it are more than the engine's memory holds";
       throw Object.assign(new WireError("WIRE_TOO_LARGE", 0, message), { cause: error });

@@ -47,6 +47,8 @@ export interface RouterShape {
   readonly tableBytes?: number;
   readonly globalRules?: RelabelRuleList;
   readonly isDue?: () => boolean;
+  /** The router that this one takes the place of. */
+  readonly before?: Router;
 }
 
 export function routerOf(
@@ -61,6 +63,7 @@ export function routerOf(
     routes.map((each) => ({ lanes: 1, ...each })),
     { labels, maxPlainBytes, metadata, table: { maxSeries: tableSeries, maxBytes: tableBytes } },
     { hashKey: HASH_KEY, isDue },
+    shape.before ?? null,
   );
 }
 

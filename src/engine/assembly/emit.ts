@@ -136,7 +136,7 @@ export function emitRows(rows: u32, free: usize): void {
 }
 
 /** Leaves nothing of this request to the next one, of parcels either that got nothing in this step. */
-function forgetStep(): void {
+export function forgetStep(): void {
   for (let number: u32 = 0; number < destinationCount; number++) {
     const destination = destinations + number * DESTINATION_BYTES;
     store<u64>(destination, 0, OPEN_ITEMS); // and OPEN_PLAIN

@@ -4,7 +4,7 @@
  * The engine moves bytes and finds decisions. It knows what a label field is, but not what a label means. It checks what it
  * reads and trusts its caller: see src/engine/engine.ts, the only one.
  */
-import { emitRows, HEADROOM, layDestinations } from "./emit";
+import { emitRows, forgetStep, HEADROOM, layDestinations } from "./emit";
 import { assignEpochs, isMixed, layBounds } from "./epochs";
 import { hash128 } from "./highwayHash";
 import {
@@ -29,6 +29,7 @@ import { decodeElements } from "./snappyDecode";
 import { encodeElements, maxEncodedBytes } from "./snappyEncode";
 import {
   beginStep,
+  clearTable,
   fillRecord,
   indexBytes,
   keepRecord,
@@ -65,7 +66,7 @@ export function metadataAt(): usize {
 }
 
 /**
- * Lays memory out, once.
+ * Lays memory out, or lays it out anew: then all decisions are forgotten, and no request may be under way.
  *
  * @param bounds     how many there are between epochs
  * @param tableBytes for the decision table; if its indexes would take more than half of it, it is laid out for fewer series
@@ -79,8 +80,13 @@ export function configure(
 ): void {
   while (tableSeries > 1 && indexBytes(tableSeries) > tableBytes / 2) tableSeries >>= 1;
   const table = layBounds(layDestinations(regionAfter(__heap_base), destinations, tallies), bounds);
+  const isFirst = scratch === 0;
   scratch = layTable(table, tableSeries, tableBytes - indexBytes(tableSeries));
   ensure(scratch, 0);
+  // Fresh memory is empty; writing it would only have the system provide it.
+  if (isFirst) return;
+  forgetStep();
+  clearTable();
 }
 
 /** Room for a packed request; answers where. */

@@ -117,6 +117,15 @@ export function layTable(start: usize, series: u32, bytesOfArenas: usize): usize
   return regionAfter(oldArena + arenaBytes);
 }
 
+/** Forgets all decisions, of whatever layout they were. */
+export function clearTable(): void {
+  const indexLength = (indexMask + 1) * ENTRY_BYTES;
+  memory.fill(youngIndex, 0, indexLength);
+  memory.fill(oldIndex, 0, indexLength);
+  youngSeries = oldSeries = 0;
+  isFull = false;
+}
+
 /** Turns the generations if it is time. Not within a step: its rows point to records of both. */
 export function beginStep(): void {
   if (isFull) turn();
