@@ -22,7 +22,7 @@ import { comparePlacements } from "./plan/comparePlacements.ts";
 import { currentShares, type SharesReport } from "./plan/currentShares.ts";
 import { headline, planLines } from "./plan/planText.ts";
 import type { PlanReport } from "./plan/report.ts";
-import { movesOf, refusalLines } from "./reload/guard.ts";
+import { movesOf, refusalLines, type RouteMove } from "./reload/guard.ts";
 import { MemoryBudget } from "./memoryBudget.ts";
 import { refuseForMemory } from "./receive/answer.ts";
 import type { ListenAddress } from "./receive/options.ts";
@@ -32,7 +32,7 @@ import { REFUSAL_REASONS } from "./route/door.ts";
 import type { DecisionTableLimits } from "./route/options.ts";
 import { DROP_REASONS, UNROUTED_REASONS } from "./route/tally.ts";
 import { warmUp } from "./route/warmUp.ts";
-import { buildRouter, buildSetup, type Setup } from "./setup.ts";
+import { buildRouter, buildSetup, routesAlike, type Setup } from "./setup.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 import { Rarely } from "./telemetry/rarely.ts";
 import { Turns } from "./turns.ts";
@@ -238,12 +238,8 @@ export class Gateway {
   async reload(config: Config, force: boolean): Promise<ReloadOutcome> {
     const before = this.#config;
     if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
-    const report = await this.plan(before, config);
-    const moves = movesOf(report, Date.now(), longestRetirementMs(config));
-    const { maxMovedRatio } = config.reload;
-    if (!force && moves.some(({ ratio }) => ratio > maxMovedRatio)) {
-      return { kind: "refused", lines: refusalLines(moves, maxMovedRatio, planLines(report)) };
-    }
+    const move = routesAlike(before, config) ? NO_MOVE : await this.#moveOf(before, config);
+    if (!force && move.refusal !== null) return { kind: "refused", lines: move.refusal };
     let change: UpstreamsChange;
     try {
       change = await this.#upstreams.prepare(config);
@@ -268,8 +264,20 @@ export class Gateway {
     this.#server.setLimits(config.limits);
     this.#admin.setToken(config.admin.token);
     this.#metrics.configured(publicHash(config), Date.now());
-    this.#metrics.moved(new Map(moves.map(({ route, ratio }) => [route, ratio])));
-    return { kind: "applied", lines: [headline(report), ...restartLines(before, config)] };
+    this.#metrics.moved(new Map(move.ratios.map(({ route, ratio }) => [route, ratio])));
+    return { kind: "applied", lines: [move.headline, ...restartLines(before, config)] };
+  }
+
+  async #moveOf(before: Config, after: Config): Promise<Move> {
+    const report = await this.plan(before, after);
+    const ratios = movesOf(report, Date.now(), longestRetirementMs(after));
+    const { maxMovedRatio } = after.reload;
+    const isTooLarge = ratios.some(({ ratio }) => ratio > maxMovedRatio);
+    return {
+      ratios,
+      headline: headline(report),
+      refusal: isTooLarge ? refusalLines(ratios, maxMovedRatio, planLines(report)) : null,
+    };
   }
 
   /** What a change would move of the series that come in. @param before null for the configuration in force */
@@ -377,6 +385,16 @@ async function listenOn(
     throw new ListenError(`cannot listen on ${host}:${port} (${option}): ${reason}`, { cause: error });
   }
 }
+
+/** What a reload moves. */
+interface Move {
+  readonly ratios: readonly RouteMove[];
+  readonly headline: string;
+  /** What is said when that is more than may move; else null. */
+  readonly refusal: readonly string[] | null;
+}
+
+const NO_MOVE: Move = { ratios: [], headline: "no series goes elsewhere", refusal: null };
 
 /** For so long late items may come for a period that has ended. */
 function longestRetirementMs({ routes }: Config): number {

@@ -36,7 +36,7 @@ export function buildSetup(
   isDue: () => boolean,
   before: Setup | null,
 ): Setup {
-  if (before !== null && routing(config) === routing(before.config)) {
+  if (before !== null && routesAlike(before.config, config)) {
     return { ...before, config, destinations: destinations() };
   }
   return {
@@ -57,7 +57,11 @@ export function buildSetup(
   };
 }
 
-/** All that a router, and tenants, are made of. */
+/** Whether one router serves for both: all that it, and tenants, are made of is the same. */
+export function routesAlike(one: Config, other: Config): boolean {
+  return routing(one) === routing(other);
+}
+
 function routing({ limits, memory, relabel, routes }: Config): string {
   const routed = routes.map(({ route, delivery: { maxSamplesPerSend, lanes } }) => {
     return { route, maxSamplesPerSend, lanes };
