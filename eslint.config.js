@@ -19,6 +19,11 @@ const IMPORTS = {
     may: ["hash", "wire", "relabel", "route"],
     why: "a plan is a pure function of two configurations and the series: whoever has these can make one",
   },
+  explain: {
+    may: ["hash", "wire", "relabel", "route"],
+    types: ["config"],
+    why: "an explanation is told by the code that routes real traffic",
+  },
   deliver: { may: ["wire"], why: "a sender knows parcels, not where they come from" },
   receive: { may: ["wire"], why: "receive meets the other stages by small interfaces" },
   config: {
@@ -35,7 +40,7 @@ const IMPORTS = {
   },
 };
 const FOLDERS = [...Object.keys(IMPORTS), "cli"];
-const PURE = new Set(["hash", "wire", "relabel", "route", "engine", "plan", "lint"]);
+const PURE = new Set(["hash", "wire", "relabel", "route", "engine", "plan", "lint", "explain"]);
 
 /** Packages that a pure folder may use; what tells the time, does I/O or keeps state stays out. */
 const PURE_PACKAGES = ["node:buffer", "re2js", "snappyjs"];

@@ -1,6 +1,8 @@
 /** What the admin listener of a gateway offers. */
 import type { AdminAnswer, Endpoint } from "./admin/endpoint.ts";
 import type { ConfigFile } from "./configFile.ts";
+import type { Explanation } from "./explain/explainer.ts";
+import { type ExplainRequest, readExplainRequest } from "./explain/request.ts";
 import { type PlanRequest, readPlanRequest } from "./plan/api.ts";
 import type { SharesReport } from "./plan/currentShares.ts";
 import type { PlanReport } from "./plan/report.ts";
@@ -20,12 +22,13 @@ export interface EndpointTools {
   readonly ledger: () => LedgerReport;
   /** What a change of the configuration would move, by the texts of files. */
   readonly plan: (request: PlanRequest) => Promise<PlanReport | InvalidFiles>;
+  readonly explain: (request: ExplainRequest) => Explanation;
   readonly shares: () => Promise<SharesReport>;
   readonly reload: ConfigFile["reload"];
 }
 
 export function buildEndpoints(tools: EndpointTools): Endpoint[] {
-  const { exposition, isReady, ledger, plan, shares, reload } = tools;
+  const { exposition, isReady, ledger, plan, explain, shares, reload } = tools;
   return [
     {
       method: "GET",
@@ -60,11 +63,18 @@ export function buildEndpoints(tools: EndpointTools): Endpoint[] {
     },
     {
       method: "POST",
+      path: "/api/v1/explain",
+      answer: ({ body }) => {
+        const request = readExplainRequest(body);
+        return typeof request === "string" ? badData(request) : { kind: "data", data: explain(request) };
+      },
+    },
+    {
+      method: "POST",
       path: "/api/v1/plan",
       answer: async ({ body }) => {
         const request = readPlanRequest(body);
-        if (typeof request === "string")
-          return { kind: "error", status: 400, errorType: "bad_data", error: request };
+        if (typeof request === "string") return badData(request);
         const answer = await plan(request);
         return "routes" in answer
           ? { kind: "data", data: answer }
@@ -82,6 +92,10 @@ export function buildEndpoints(tools: EndpointTools): Endpoint[] {
       answer: async ({ query }) => reloadAnswer(await reload(query.get("force") === "true")),
     },
   ];
+}
+
+function badData(error: string): AdminAnswer {
+  return { kind: "error", status: 400, errorType: "bad_data", error };
 }
 
 const RELOAD_STATUS = { applied: 200, unchanged: 200, invalid: 400, refused: 409, failed: 503 } as const;

@@ -23,6 +23,7 @@ import { currentShares, type SharesReport } from "./plan/currentShares.ts";
 import { headline, planLines } from "./plan/planText.ts";
 import type { PlanReport } from "./plan/report.ts";
 import { movesOf, refusalLines, type RouteMove } from "./reload/guard.ts";
+import { Explainer } from "./explain/explainer.ts";
 import { MemoryBudget } from "./memoryBudget.ts";
 import { refuseForMemory } from "./receive/answer.ts";
 import type { ListenAddress } from "./receive/options.ts";
@@ -140,6 +141,8 @@ export class Gateway {
       isReady: () => this.#server.isReady,
       ledger: () => metrics.ledger(),
       plan: (request) => this.#planTexts(request),
+      explain: ({ labels, tenant, atMs }) =>
+        new Explainer(this.#config).explain(labels, tenant, atMs ?? undefined),
       shares: () => this.shares(),
       reload: (force) => file.reload(force),
     });

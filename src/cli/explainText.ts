@@ -6,8 +6,8 @@ import type {
   OfferedExplanation,
   PeriodExplanation,
   RouteExplanation,
-} from "./explain.ts";
-import { type RuleStep, stepLines } from "./ruleSteps.ts";
+} from "../explain/explainer.ts";
+import { type RuleStep, stepLines } from "../explain/ruleSteps.ts";
 import type { Labels } from "./seriesLines.ts";
 import { shortened } from "../plan/shortened.ts";
 

@@ -4,9 +4,9 @@ import { loadRelabelRules } from "../config/relabelSection.ts";
 import type { RelabelDialect, RelabelRuleList } from "../relabel/options.ts";
 import { faultOf, RelabelRules } from "../relabel/rules.ts";
 import { labelText } from "../route/labelText.ts";
-import { recorder, type RuleStep, stepLines } from "./ruleSteps.ts";
+import { recorder, type RuleStep, stepLines } from "../explain/ruleSteps.ts";
 import { readSeriesLines, type Labels } from "./seriesLines.ts";
-import { parseSeriesText } from "./seriesText.ts";
+import { parseSeriesText } from "../explain/seriesText.ts";
 
 type Print = (line: string) => void;
 

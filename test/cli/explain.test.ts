@@ -2,13 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
-import {
-  explainFile,
-  explainText,
-  Explainer,
-  type Explanation,
-  type RouteExplanation,
-} from "../../src/cli/explain.ts";
+import { explainFile, explainText } from "../../src/cli/explain.ts";
+import { Explainer, type Explanation, type RouteExplanation } from "../../src/explain/explainer.ts";
 import { run } from "../../src/cli/program.ts";
 import { configOf } from "../system/gatewayRig.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import { loadConfig, parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";

@@ -1,6 +1,6 @@
 /** What `explain` says of a series is what the gateway does with it, whatever the rules, the labels and the tenant. */
 import { afterEach, describe, expect, it } from "vitest";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import type { Labels } from "../../src/cli/seriesLines.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";

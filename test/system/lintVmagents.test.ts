@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { Explainer, type CopyOutcome } from "../../src/cli/explain.ts";
+import { Explainer, type CopyOutcome } from "../../src/explain/explainer.ts";
 import type { Config } from "../../src/config/config.ts";
 import { judged, readConfig } from "../lint/judged.ts";
 import { configText, type Pair, PAIRS, ruleText } from "../lint/pairs.ts";

@@ -3,7 +3,7 @@
  * sample that was acknowledged has to be where it belongs.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import type { Rig } from "../peers/rig.ts";
 import { until, untilSettled } from "../peers/until.ts";
 import { NUMBER_LABEL } from "./arrivals.ts";

@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import type { Config } from "../../src/config/config.ts";
 import { freePort, type Program } from "../peers/program.ts";
 import { Rig } from "../peers/rig.ts";

@@ -1,7 +1,7 @@
 /** Routes that select series by rules, among the real programs: every series is where explain says, and nowhere else. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import { Exporter } from "../peers/exporter.ts";
 import type { Peers } from "../peers/installed.ts";
 import { describeWithPeers } from "../peers/peers.ts";

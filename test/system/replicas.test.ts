@@ -1,7 +1,7 @@
 /** Series with two of three upstreams each: who has them, what their sender is told, and that each copy's ledger adds up. */
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import type { Labels } from "../../src/cli/seriesLines.ts";
 import type { Metrics } from "../peers/metrics.ts";
 import { label, requestBody, sample, series } from "../reference/build.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import { readVectors } from "../reference/vectors.ts";
 import { decodeBody, type ReferenceSeries } from "../reference/writeRequest.ts";
 import { GatewayRig, taskRoute } from "./gatewayRig.ts";

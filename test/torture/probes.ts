@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import type { Config } from "../../src/config/config.ts";
 import { compressWithHoles } from "../bench/corpus/holes.ts";
 import { Mulberry } from "../bench/corpus/mulberry.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseSeriesText } from "../../src/cli/seriesText.ts";
+import { parseSeriesText } from "../../src/explain/seriesText.ts";
 import { labelText } from "../../src/route/labelText.ts";
 
 describe("a series written in PromQL's notation", () => {
