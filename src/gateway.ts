@@ -142,7 +142,7 @@ export class Gateway {
       ledger: () => metrics.ledger(),
       plan: (request) => this.#planTexts(request),
       explain: ({ labels, tenant, atMs }) =>
-        new Explainer(this.#config).explain(labels, tenant, atMs ?? undefined),
+        new Explainer(this.#config).explain(labels, tenant, atMs ?? Date.now()),
       shares: () => this.shares(),
       reload: (force) => file.reload(force),
     });

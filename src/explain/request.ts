@@ -7,7 +7,7 @@ export interface ExplainRequest {
   readonly labels: readonly Label[];
   /** What the request's header would say, to routes that look at it. */
   readonly tenant: string | null;
-  /** Of the items that are asked about, in milliseconds since the epoch; null: in the newest period. */
+  /** Of the items that are asked about, in milliseconds since the epoch; null: of now. */
   readonly atMs: number | null;
 }
 
