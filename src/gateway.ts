@@ -243,6 +243,7 @@ export class Gateway {
     if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
     const move = routesAlike(before, config) ? NO_MOVE : await this.#moveOf(before, config);
     if (!force && move.refusal !== null) return { kind: "refused", lines: move.refusal };
+    if (this.#isStopping) return ABOUT_TO_END;
     let change: UpstreamsChange;
     try {
       change = await this.#upstreams.prepare(config);
@@ -250,18 +251,20 @@ export class Gateway {
       if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
       return { kind: "failed", lines: [error.message] };
     }
-    if (this.#isStopping) {
-      change.discard();
-      return { kind: "failed", lines: ["the gateway is about to end"] };
-    }
-    await this.#writes.replaceSetup((setup) =>
-      buildSetup(
+    await this.#writes.replaceSetup((setup) => {
+      // Whatever is built now would not be closed.
+      if (this.#isStopping) return setup;
+      return buildSetup(
         config,
         () => change.apply(),
         () => this.#turns.isDue,
         setup,
-      ),
-    );
+      );
+    });
+    if (this.#writes.setup.config !== config) {
+      change.discard();
+      return ABOUT_TO_END;
+    }
     this.#config = config;
     this.#memory.maxBytes = config.memory.inFlightBytes;
     this.#server.setLimits(config.limits);
@@ -388,6 +391,8 @@ async function listenOn(
     throw new ListenError(`cannot listen on ${host}:${port} (${option}): ${reason}`, { cause: error });
   }
 }
+
+const ABOUT_TO_END: ReloadOutcome = { kind: "failed", lines: ["the gateway is about to end"] };
 
 /** What a reload moves. */
 interface Move {
