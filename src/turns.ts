@@ -19,6 +19,7 @@ export class Turns {
   readonly #waiting: (() => boolean)[] = [];
   /** What is to happen between two works, and the works that have come since it was asked for. */
   #between: { readonly callbacks: (() => void)[]; readonly held: (() => boolean)[] } | null = null;
+  #betweenComes = false;
   #spentMs = 0;
   /** When the step that goes on began. */
   #stepStart = 0;
@@ -79,8 +80,8 @@ export class Turns {
   }
 
   /**
-   * Calls back when no work is under way: what has begun is ended before, and what comes from now on begins afterwards. So
-   * the callback may change what works share.
+   * Calls back when no work is under way: what has begun is ended before, and who waited for it has gone on with the result;
+   * what comes from now on begins afterwards. So the callback may change what works, and those who use their results, share.
    *
    * @returns when it has been called
    */
@@ -95,13 +96,22 @@ export class Turns {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
       });
-      if (!this.#working) this.#endBetween();
+      this.#awaitBetween();
+    });
+  }
+
+  /** A work that has just ended has its result taken up before the loop has been round. */
+  #awaitBetween(): void {
+    if (this.#between === null || this.#waiting.length > 0 || this.#betweenComes) return;
+    this.#betweenComes = true;
+    setImmediate(() => {
+      this.#betweenComes = false;
+      this.#endBetween();
     });
   }
 
   #endBetween(): void {
-    if (this.#between === null || this.#waiting.length > 0) return;
-    const { callbacks, held } = this.#between;
+    const { callbacks, held } = this.#between ?? { callbacks: [], held: [] };
     for (const callback of callbacks) callback();
     this.#between = null;
     this.#waiting.push(...held);
@@ -127,7 +137,7 @@ export class Turns {
     }
     this.#working = false;
     this.#endRound();
-    this.#endBetween();
+    this.#awaitBetween();
   }
 
   /** What was spent is forgotten once the loop has been round. */

@@ -180,14 +180,29 @@ describe("a step that asks whether it is due to end", () => {
 });
 
 describe("what happens between two works", () => {
-  it("happens at once when there is none", async () => {
-    const turns = new Turns(() => 0, 3);
-    let happened = false;
+  it("happens when there is none, and work that comes before waits for it", async () => {
+    const works = new Works();
+    const turns = new Turns(() => works.nowMs, 3);
     const between = turns.between(() => {
-      happened = true;
+      works.log.push("between");
     });
-    expect(happened).toBe(true);
-    await between;
+    const work = turns.run(() => works.of("a", 1));
+    expect(turns.waiting).toBe(1);
+    await Promise.all([between, work]);
+    expect(works.log).toEqual(["between", "a1"]);
+  });
+
+  it.each([
+    { name: "one step", steps: 1 },
+    { name: "several steps", steps: 3 },
+  ])("happens when who waited for a work of $name has gone on with its result", async ({ steps }) => {
+    const works = new Works();
+    const turns = new Turns(() => works.nowMs, 2);
+    void turns.run(() => works.of("a", steps)).then((name) => works.log.push(`${name} is used`));
+    await turns.between(() => {
+      works.log.push("between");
+    });
+    expect(works.log.slice(-2)).toEqual(["a is used", "between"]);
   });
 
   it("waits for works that have begun, and works that come then wait for it", async () => {
