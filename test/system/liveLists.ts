@@ -1,5 +1,5 @@
 /** Lists of upstreams for two routes of one gateway, as text of a configuration, and where each of them has a series. */
-import { Explainer } from "../../src/cli/explain.ts";
+import { Explainer } from "../../src/explain/explainer.ts";
 import { configOf } from "./gatewayRig.ts";
 import type { Configured } from "./reloadedGateway.ts";
 import { labelsOf } from "./timedItems.ts";
