@@ -13,23 +13,29 @@ export class FileReloads {
   readonly #file: string;
   readonly #log: Logger;
   readonly #reloads: Reloads;
+  readonly #begun: Promise<Gateway>;
+  #tellBegun: (gateway: Gateway) => void = () => undefined;
   #gateway: Gateway | null = null;
   #watch: FileWatch | null = null;
 
   constructor(file: string, options: LoadOptions, log: Logger) {
     this.#file = file;
     this.#log = log;
+    this.#begun = new Promise((resolve) => {
+      this.#tellBegun = resolve;
+    });
     this.#reloads = new Reloads({
       load: () => loadConfig(file, options),
-      apply: async (config, force) => (await this.#gateway?.reload(config, force)) ?? NOT_STARTED,
+      apply: async (config, force) => (await this.#begun).reload(config, force),
       ended: (outcome, trigger, loaded) => {
         this.#ended(outcome, trigger, loaded);
       },
     });
   }
 
-  /** See Reloads.reload(). */
-  reload(trigger: ReloadTrigger, force: boolean): Promise<ReloadOutcome> {
+  /** See Reloads.reload(). What is asked for while the gateway starts waits until it has: the file may be another by then. */
+  async reload(trigger: ReloadTrigger, force: boolean): Promise<ReloadOutcome> {
+    await this.#begun;
     return this.#reloads.reload(trigger, force);
   }
 
@@ -38,6 +44,7 @@ export class FileReloads {
     this.#gateway = gateway;
     this.#follow(loaded);
     await this.#keep(loaded);
+    this.#tellBegun(gateway);
   }
 
   /** Looks at no file any longer. */
@@ -96,5 +103,4 @@ export class FileReloads {
   }
 }
 
-const NOT_STARTED: ReloadOutcome = { kind: "failed", lines: ["the gateway is starting"] };
 const REASONS = { invalid: "invalid", refused: "refused", failed: "not to be had" } as const;
