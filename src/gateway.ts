@@ -56,6 +56,8 @@ const LONGEST_WARM_UP_MS = 1_000;
 const SMALL_BODY_BYTES = 256 * 1024;
 const SAME_WARNING_EVERY_MS = 60_000;
 
+const ABOUT_TO_END: ReloadOutcome = { kind: "failed", lines: ["the gateway is about to end"] };
+
 /** An address cannot be listened on; the message says which. */
 export class ListenError extends Error {}
 
@@ -71,6 +73,8 @@ interface GatewayParts {
 }
 
 export class Gateway {
+  /** What it was started with, and what is in force. */
+  readonly #started: Config;
   #config: Config;
   readonly #log: Logger;
   readonly #metrics: Metrics;
@@ -86,6 +90,7 @@ export class Gateway {
   #port = 0;
   #adminPort: number | null = null;
   #isStopping = false;
+  #isReloadGood = true;
 
   /**
    * Builds a gateway, which begins its work with start().
@@ -125,7 +130,7 @@ export class Gateway {
 
   private constructor(setup: Setup, parts: GatewayParts) {
     const { log, metrics, memory, arrivals, upstreams, turns, file } = parts;
-    this.#config = setup.config;
+    this.#started = this.#config = setup.config;
     this.#log = log;
     this.#metrics = metrics;
     this.#memory = memory;
@@ -239,11 +244,26 @@ export class Gateway {
    * @param force whether it may move more than `reload.max_moved_ratio` of a route
    */
   async reload(config: Config, force: boolean): Promise<ReloadOutcome> {
+    if (this.#endsSoon()) return ABOUT_TO_END;
     const before = this.#config;
     if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
     const move = routesAlike(before, config) ? NO_MOVE : await this.#moveOf(before, config);
     if (!force && move.refusal !== null) return { kind: "refused", lines: move.refusal };
-    if (this.#isStopping) return ABOUT_TO_END;
+    // It may have begun to stop while the change was planned, or begin now: its senders end then, and cannot be changed.
+    if (this.#endsSoon()) return ABOUT_TO_END;
+    const failure = await this.#replace(config);
+    if (failure !== null) return failure;
+    this.#config = config;
+    this.#memory.maxBytes = config.memory.inFlightBytes;
+    this.#server.setLimits(config.limits);
+    this.#admin.setToken(config.admin.token);
+    this.#metrics.configured(publicHash(config), Date.now());
+    this.#metrics.moved(new Map(move.ratios.map(({ route, ratio }) => [route, ratio])));
+    return { kind: "applied", lines: [...move.lines, ...restartLines(this.#started, config)] };
+  }
+
+  /** Puts another configuration in the place of the one that routes and delivers, or tells why it cannot. */
+  async #replace(config: Config): Promise<ReloadOutcome | null> {
     let change: UpstreamsChange;
     try {
       change = await this.#upstreams.prepare(config);
@@ -251,27 +271,24 @@ export class Gateway {
       if (!(error instanceof DeliveryError || error instanceof SpoolError)) throw error;
       return { kind: "failed", lines: [error.message] };
     }
-    await this.#writes.replaceSetup((setup) => {
-      // Whatever is built now would not be closed.
-      if (this.#isStopping) return setup;
-      return buildSetup(
+    const build = (before: Setup): Setup =>
+      buildSetup(
         config,
         () => change.apply(),
         () => this.#turns.isDue,
-        setup,
+        before,
       );
-    });
-    if (this.#writes.setup.config !== config) {
+    try {
+      // Whatever were built when it is about to end would not be closed.
+      await this.#writes.replaceSetup((before) => (this.#endsSoon() ? before : build(before)));
+    } catch (error) {
       change.discard();
-      return ABOUT_TO_END;
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      return { kind: "failed", lines: ["there is no memory for its decision table and destinations"] };
     }
-    this.#config = config;
-    this.#memory.maxBytes = config.memory.inFlightBytes;
-    this.#server.setLimits(config.limits);
-    this.#admin.setToken(config.admin.token);
-    this.#metrics.configured(publicHash(config), Date.now());
-    this.#metrics.moved(new Map(move.ratios.map(({ route, ratio }) => [route, ratio])));
-    return { kind: "applied", lines: [move.headline, ...restartLines(before, config)] };
+    if (this.#writes.setup.config === config) return null;
+    change.discard();
+    return ABOUT_TO_END;
   }
 
   async #moveOf(before: Config, after: Config): Promise<Move> {
@@ -281,9 +298,14 @@ export class Gateway {
     const isTooLarge = ratios.some(({ ratio }) => ratio > maxMovedRatio);
     return {
       ratios,
-      headline: headline(report),
+      lines: [headline(report), ...report.routes.flatMap(({ advice }) => advice)],
       refusal: isTooLarge ? refusalLines(ratios, maxMovedRatio, planLines(report)) : null,
     };
+  }
+
+  /** May be true after a pause where it was not before. */
+  #endsSoon(): boolean {
+    return this.#isStopping;
   }
 
   /** What a change would move of the series that come in. @param before null for the configuration in force */
@@ -312,7 +334,10 @@ export class Gateway {
 
   /** Counts a reload that has come to its end; one that found nothing new when nobody had asked is none. */
   countReload({ kind }: ReloadOutcome, trigger: ReloadTrigger): void {
-    if (kind === "unchanged" && trigger === "watch") return;
+    const isGood = kind === "applied" || kind === "unchanged";
+    // After a wrong file that was put right again, the last reload is a successful one.
+    if (kind === "unchanged" && trigger === "watch" && this.#isReloadGood) return;
+    this.#isReloadGood = isGood;
     this.#metrics.reloaded(kind === "unchanged" ? "applied" : kind);
   }
 
@@ -397,12 +422,13 @@ const ABOUT_TO_END: ReloadOutcome = { kind: "failed", lines: ["the gateway is ab
 /** What a reload moves. */
 interface Move {
   readonly ratios: readonly RouteMove[];
-  readonly headline: string;
+  /** What that is, and what is to be known of it. */
+  readonly lines: readonly string[];
   /** What is said when that is more than may move; else null. */
   readonly refusal: readonly string[] | null;
 }
 
-const NO_MOVE: Move = { ratios: [], headline: "no series goes elsewhere", refusal: null };
+const NO_MOVE: Move = { ratios: [], lines: ["no series goes elsewhere"], refusal: null };
 
 /** For so long late items may come for a period that has ended. */
 function longestRetirementMs({ routes }: Config): number {

@@ -63,7 +63,7 @@ interface Served {
   readonly sender: Sender;
   readonly metrics: UpstreamMetrics;
   hasSpool: boolean;
-  /** While it drains: resolves when it has ended and left nothing, or is wanted again. */
+  /** While it drains: resolves when it has ended and left nothing, is wanted again, or was closed. */
   drained: Promise<void> | null;
 }
 
@@ -97,8 +97,10 @@ export class Upstreams {
     const wanted = config.routes.flatMap(wantedOf);
     const spools = config.routes.some(({ delivery }) => delivery.onOutage === "spool");
     if (spools) this.#store ??= await this.#openStore();
-    // One that is about to end has to leave its folder to the one that follows it.
-    await Promise.all(wanted.map(({ key }) => this.#ended(key)));
+    // One that is about to end has to leave its folder to the one that follows it, and another may begin to end meanwhile.
+    for (let ending = this.#ending(wanted); ending.length > 0; ending = this.#ending(wanted)) {
+      await Promise.all(ending);
+    }
     const changes = new Map<string, SenderChange>();
     const discard = (): void => {
       for (const change of changes.values()) change.discard();
@@ -154,9 +156,12 @@ export class Upstreams {
     return SpoolStore.open(this.#tools.spool, tools);
   }
 
-  async #ended(key: string): Promise<void> {
-    const served = this.#served.get(key);
-    if (served?.sender.hasEnded === true) await served.drained;
+  /** Of those that have drained and are about to end: resolve when they have. */
+  #ending(wanted: readonly Wanted[]): Promise<void>[] {
+    return wanted.flatMap(({ key }) => {
+      const served = this.#served.get(key);
+      return served?.sender.hasEnded === true ? (served.drained ?? []) : [];
+    });
   }
 
   #apply(
@@ -213,6 +218,7 @@ export class Upstreams {
   #drain(key: string, served: Served): void {
     if (served.drained !== null) return;
     served.drained = served.sender.retire().then(async (how) => {
+      if (how === "closed") served.drained = null;
       if (how !== "drained") return;
       const [route, upstream] = JSON.parse(key) as [string, string];
       if (served.hasSpool) await this.#store?.release(route, upstream);
