@@ -1,14 +1,16 @@
 /** A gateway in this process between the test and receivers of the test, on real sockets. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
-import { parseConfig } from "../../src/config/load.ts";
+import { loadConfig, type LoadOptions, parseConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { Gateway } from "../../src/gateway.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
+import { Reloads } from "../../src/reload/reloads.ts";
+import type { LedgerReport } from "../../src/telemetry/ledgerReport.ts";
 import { Metrics } from "../peers/metrics.ts";
 import { Receiver } from "./receiver.ts";
 
@@ -24,48 +26,64 @@ export const WRITE_HEADERS = {
   "Content-Type": "application/x-protobuf",
 } as const;
 
+const LOAD_OPTIONS: LoadOptions = {
+  legacyHash: "jump",
+  checkRule: faultOf,
+  checkPlacement: placementFault,
+};
+
 /** Reads a native configuration that must be valid. */
 export function configOf(text: string): Config {
-  const { config, problems } = parseConfig(text, "test.yaml", {
-    legacyHash: "jump",
-    checkRule: faultOf,
-    checkPlacement: placementFault,
-  });
+  const { config, problems } = parseConfig(text, "test.yaml", LOAD_OPTIONS);
   if (config === null) throw new Error(problems.map(formatProblem).join("\n"));
   return config;
 }
 
-export class GatewayRig {
-  readonly config: Config;
-  readonly receivers: readonly Receiver[];
-  readonly #gateway: Gateway;
-  readonly #folder: string;
+export interface RigOptions {
+  /** Further options of the spool, each with a comma in front. */
+  readonly spool?: string;
+  /** Where operators are served. */
+  readonly adminListen?: string;
+}
 
-  private constructor(config: Config, receivers: readonly Receiver[], gateway: Gateway, folder: string) {
-    this.config = config;
+export class GatewayRig {
+  readonly receivers: readonly Receiver[];
+  /** Write addresses of the receivers. */
+  readonly urls: readonly string[];
+  readonly #folder: string;
+  readonly #head: string;
+  #config: Config;
+  #gateway: Gateway;
+
+  private constructor(receivers: readonly Receiver[], urls: readonly string[], opened: Opened) {
     this.receivers = receivers;
-    this.#gateway = gateway;
-    this.#folder = folder;
+    this.urls = urls;
+    this.#folder = opened.folder;
+    this.#head = opened.head;
+    this.#config = opened.config;
+    this.#gateway = opened.gateway;
   }
 
   /** @param configText given the receivers' write addresses, the routes of a configuration */
   static async start(
     receiverCount: number,
     configText: (urls: readonly string[]) => string,
+    { spool = "", adminListen = "off" }: RigOptions = {},
   ): Promise<GatewayRig> {
     const receivers = Array.from({ length: receiverCount }, () => new Receiver());
     const urls = await Promise.all(receivers.map((receiver) => receiver.start()));
     const folder = await mkdtemp(join(tmpdir(), "gateway-rig-"));
-    const text = `
+    const head = `
 listen: 127.0.0.1:0
-admin_listen: off
+admin_listen: ${adminListen}
 shutdown: {drain_delay: 0s, grace: 5s}
-spool: {path: "${folder}/spool"}
-${configText(urls)}`;
-    const config = configOf(text);
-    const gateway = await Gateway.open(config, pino({ level: "silent" }));
-    await gateway.start();
-    return new GatewayRig(config, receivers, gateway, folder);
+spool: {path: "${folder}/spool"${spool}}
+`;
+    return new GatewayRig(receivers, urls, await open(folder, head, configText(urls)));
+  }
+
+  get config(): Config {
+    return this.#config;
   }
 
   receiver(slot: number): Receiver {
@@ -77,6 +95,31 @@ ${configText(urls)}`;
   /** Where it listens. */
   get origin(): string {
     return `http://127.0.0.1:${this.#gateway.port}`;
+  }
+
+  /** Asks its admin listener. */
+  admin(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(`http://127.0.0.1:${this.#gateway.adminPort}${path}`, init);
+  }
+
+  /** Gives its file this text, below what all configurations of the rig have, and asks it to read that. */
+  async reload(configText: string, query = ""): Promise<Pick<Answer, "status" | "text">> {
+    await writeFile(fileIn(this.#folder), this.#head + configText);
+    const response = await this.admin(`/-/reload${query}`, { method: "POST" });
+    return { status: response.status, text: await response.text() };
+  }
+
+  async ledger(): Promise<LedgerReport> {
+    const answer = (await (await this.admin("/api/v1/status/ledger")).json()) as { data: LedgerReport };
+    return answer.data;
+  }
+
+  /** Ends it, and starts another one with its spool. */
+  async restart(configText: string): Promise<void> {
+    await this.#gateway.stop();
+    const { gateway, config } = await open(this.#folder, this.#head, configText);
+    this.#gateway = gateway;
+    this.#config = config;
   }
 
   /** @param headers besides those of remote write */
@@ -115,6 +158,37 @@ ${configText(urls)}`;
     await Promise.all([this.#gateway.stop(), ...this.receivers.map((receiver) => receiver.stop())]);
     await rm(this.#folder, { recursive: true });
   }
+}
+
+interface Opened {
+  readonly folder: string;
+  readonly head: string;
+  readonly config: Config;
+  readonly gateway: Gateway;
+}
+
+/** Starts a gateway whose configuration comes from a file in a folder. */
+async function open(folder: string, head: string, configText: string): Promise<Opened> {
+  const config = configOf(head + configText);
+  let gateway: Gateway | null = null;
+  const reloads = new Reloads({
+    load: () => loadConfig(fileIn(folder), LOAD_OPTIONS),
+    apply: async (next, force) => {
+      const outcome = await gateway?.reload(next, force);
+      return outcome ?? { kind: "failed", lines: ["the gateway is starting"] };
+    },
+    ended: (outcome, trigger) => gateway?.countReload(outcome, trigger),
+  });
+  gateway = await Gateway.open(config, pino({ level: "silent" }), {
+    reload: (force) => reloads.reload("request", force),
+    read: (text, name) => parseConfig(text, join(folder, name), LOAD_OPTIONS),
+  });
+  await gateway.start();
+  return { folder, head, config, gateway };
+}
+
+function fileIn(folder: string): string {
+  return join(folder, "gateway.yaml");
 }
 
 /** One route of 128 tasks over the receivers. */
