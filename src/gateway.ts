@@ -417,8 +417,6 @@ async function listenOn(
   }
 }
 
-const ABOUT_TO_END: ReloadOutcome = { kind: "failed", lines: ["the gateway is about to end"] };
-
 /** What a reload moves. */
 interface Move {
   readonly ratios: readonly RouteMove[];

@@ -7,7 +7,7 @@ import type { Gateway } from "../gateway.ts";
 import { FileWatch } from "../reload/fileWatch.ts";
 import type { ReloadOutcome, ReloadTrigger } from "../reload/outcome.ts";
 import { Reloads } from "../reload/reloads.ts";
-import { keepKnown, tellChanges } from "./knownTopology.ts";
+import { keepKnown } from "./knownTopology.ts";
 
 export class FileReloads {
   readonly #file: string;
@@ -57,11 +57,11 @@ export class FileReloads {
     this.#gateway?.countReload(outcome, trigger);
     this.#tell(outcome, trigger, loaded);
     if (outcome.kind === "applied" || outcome.kind === "unchanged") this.#follow(loaded);
-    else if (loaded.config === null) this.#watch?.watch(this.#filesOf(loaded));
+    else this.#watch?.watch(this.#filesOf(loaded));
     if (outcome.kind === "applied") void this.#keep(loaded);
   }
 
-  #tell(outcome: ReloadOutcome, trigger: ReloadTrigger, { origin, config, problems }: LoadedConfig): void {
+  #tell(outcome: ReloadOutcome, trigger: ReloadTrigger, { problems }: LoadedConfig): void {
     const context = { file: this.#file, trigger };
     switch (outcome.kind) {
       case "unchanged":
@@ -69,8 +69,7 @@ export class FileReloads {
         return;
       case "applied":
         for (const problem of problems) this.#log.warn(formatProblem(problem));
-        if (config !== null) tellChanges(config, origin === "legacy", this.#log);
-        for (const line of outcome.lines) this.#log.warn(`reload: ${line}`);
+        for (const line of outcome.lines) this.#log.info(`reload: ${line}`);
         this.#log.info(context, "reload: the configuration is in force");
         return;
       case "invalid":

@@ -12,11 +12,12 @@ export function fingerprint(part: unknown): string {
 }
 
 /**
- * A hash of all that a configuration says but secrets and addresses, for everybody to see: gateways that agree on it place
- * and deliver alike.
+ * A hash of all that a configuration says but secrets, addresses and the gateway's own place (where it listens, and its spool's
+ * folder), for everybody to see: gateways that agree on it place and deliver alike.
  */
 export function publicHash(config: Config): string {
-  const shown = JSON.stringify(config, (key, value: unknown) =>
+  const shared = { ...config, listen: null, admin: null, spool: { ...config.spool, path: null } };
+  const shown = JSON.stringify(shared, (key, value: unknown) =>
     SECRET_KEYS.has(key) ? null : plainOf(value),
   );
   return createHash("sha256").update(shown).digest("hex").slice(0, HASH_CHARACTERS);

@@ -30,7 +30,6 @@
  */
 import type { RouteConfig } from "../config/config.ts";
 import { buildPlacement } from "../hash/placement.ts";
-import { newestPeriod } from "../route/renumbering.ts";
 import { ALL_CARRIED, carriedThrough, lossOf } from "./carried.ts";
 import { exclusiveBy } from "./exclusive.ts";
 import { besidesTask, type Case, type Facts, factsOf, groupedFromBefore, USUAL_LABELS } from "./facts.ts";
@@ -246,11 +245,12 @@ function unknown(reason: string): Judgement {
 function haveOneUpstream({ route, upstreams }: RouteConfig): boolean {
   const tasks = route.tasks?.count ?? 0;
   if (route.placement.key.kind !== "task" || tasks > MOST_TASKS_PLACED) return false;
-  const slots = newestPeriod(route).slots;
-  const { place } = buildPlacement(route.placement, slots);
   const urlOf = new Map(upstreams.map(({ name, url }) => [name, url.href]));
   const urls = new Set<string | undefined>();
-  for (let task = 0; task < tasks; task++) urls.add(urlOf.get(slots[place(task)]?.name ?? ""));
+  for (const { slots } of route.topology) {
+    const { place } = buildPlacement(route.placement, slots);
+    for (let task = 0; task < tasks; task++) urls.add(urlOf.get(slots[place(task)]?.name ?? ""));
+  }
   return urls.size === 1;
 }
 

@@ -19,6 +19,8 @@ import { KeyRules, SYNTHETIC_KEYS, syntheticPlacer } from "./synthetic.ts";
 const LEAST_SERIES = 1_000;
 /** Enough to tell how even a route is that nothing moves in. */
 const KEYS_OF_UNCHANGED = 50_000;
+/** Of a route that changes, however many do: a share within half a percent. */
+const LEAST_KEYS = 100_000;
 const SERIES_A_LOOK = 16;
 const KEYS_A_LOOK = 128;
 
@@ -47,7 +49,9 @@ export function* comparePlacements(
   const pairs = routePairs(before, after);
   yield* countSeries(before, after, sample.series, pairs, options.isDue);
   const counted: CountedRoute[] = [];
-  for (const pair of pairs) counted.push(yield* complete(pair, sample, options));
+  // All routes together take no longer than one.
+  const keys = Math.max(LEAST_KEYS, Math.ceil(SYNTHETIC_KEYS / pairs.filter(isChanged).length));
+  for (const pair of pairs) counted.push(yield* complete(pair, keys, sample, options));
   return reportOf(counted, { sample, basis: basisOf(sample.series.length, sample), ...options });
 }
 
@@ -75,11 +79,16 @@ function* countSeries(
 }
 
 /** Adds what series do not tell: where tasks go, and, for a route of too few series, where keys would. */
-function* complete(pair: RoutePair, sample: SampleState, options: PlanOptions): Steps<CountedRoute> {
+function* complete(
+  pair: RoutePair,
+  keys: number,
+  sample: SampleState,
+  options: PlanOptions,
+): Steps<CountedRoute> {
   const main = pair.mainEra(options.atMs);
   const given = pair.movements[main] ?? new Movement();
   const basis = basisOf(Math.max(given.seriesBefore, given.seriesAfter), sample);
-  const placed = basis === "synthetic" ? yield* placeKeys(pair, options.isDue) : pair;
+  const placed = basis === "synthetic" ? yield* placeKeys(pair, keys, options.isDue) : pair;
   const era = pair.eras[main];
   const tasks: PlacedTasks = yield* compareTasks(
     inPeriod(pair.before, era?.before),
@@ -89,14 +98,18 @@ function* complete(pair: RoutePair, sample: SampleState, options: PlanOptions): 
   return { pair: placed, given, basis, main, tasks };
 }
 
-function* placeKeys({ before, after }: RoutePair, isDue: () => boolean): Steps<RoutePair> {
+function isChanged({ before, after, isSame }: RoutePair): boolean {
+  return before !== null && after !== null && !isSame;
+}
+
+function* placeKeys(pair: RoutePair, keysOfChanged: number, isDue: () => boolean): Steps<RoutePair> {
+  const { before, after } = pair;
   const placed = new RoutePair(before, after);
   const rules = new KeyRules();
   const placerOf = (side: RouteSide | null): ReturnType<typeof syntheticPlacer> =>
     side === null ? () => [] : syntheticPlacer(side.planned.route, rules);
   const [old, now] = [placerOf(before), placerOf(after)];
-  const isChanged = before !== null && after !== null && !placed.isSame;
-  const keys = isChanged ? SYNTHETIC_KEYS : KEYS_OF_UNCHANGED;
+  const keys = isChanged(pair) ? keysOfChanged : KEYS_OF_UNCHANGED;
   for (let key = 0; key < keys; key++) {
     if (key % KEYS_A_LOOK === 0 && isDue()) yield;
     placed.countPlaced(old(key), now(key));

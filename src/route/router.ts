@@ -107,7 +107,7 @@ export class Router {
     this.#tenantHeaders = options.map(({ tenant }) => tenant.header);
     this.#engine = before === null ? new Engine(this.#engineOptions) : before.#engine;
     if (before !== null) {
-      this.#engine.configure(this.#engineOptions);
+      before.#handOver(this.#engineOptions);
       this.#knownSeries = before.#knownSeries;
       this.#newSeries = before.#newSeries;
     }
@@ -124,6 +124,22 @@ export class Router {
       tableBytes: this.#limits.table.maxBytes,
       hashKey: this.#tools.hashKey,
     };
+  }
+
+  /** Has its engine go on for another router. Without the memory for that it trips over itself: then this one gets a new one. */
+  #handOver(options: EngineOptions): void {
+    try {
+      this.#engine.configure(options);
+    } catch (error) {
+      this.#renewEngine();
+      throw error;
+    }
+  }
+
+  /** A new engine begins with an empty table. */
+  #renewEngine(): void {
+    this.#engine = new Engine(this.#engineOptions);
+    this.#sample = this.#buildSample();
   }
 
   /** Of the series in the engine's table. */
@@ -158,9 +174,8 @@ export class Router {
       return yield* this.#routeInSteps(block, tenants);
     } catch (error) {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-      // It trapped for want of memory, which may be half written now. A new engine begins with an empty table.
-      this.#engine = new Engine(this.#engineOptions);
-      this.#sample = this.#buildSample();
+      // It trapped for want of memory, which may be half written now.
+      this.#renewEngine();
       const message = "the request and what would be sent of it are more than the engine's memory holds";
       throw Object.assign(new WireError("WIRE_TOO_LARGE", 0, message), { cause: error });
     }
