@@ -16,7 +16,7 @@ export interface Share {
  *
  * - `all`: every series that there is.
  * - `sample`: a sample of them.
- * - `synthetic`: a million made-up keys, since too few series were there. They tell what placement does to series of every
+ * - `synthetic`: a million made-up keys, shared among the routes that change, since too few series were there. They tell what placement does to series of every
  *   kind, and nothing of rules, nor of how lumpy the keys of real series are.
  */
 export type Basis = "all" | "sample" | "synthetic";
