@@ -18,7 +18,7 @@ import type { Place, Placed } from "../route/place.ts";
 import type { DropReason, UnroutedReason } from "../route/tally.ts";
 import type { Tenant } from "../route/tenants.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
-import { scanRequest, type SeriesScan } from "../wire/scan.ts";
+import { type SeriesScan, withSeries } from "../wire/scan.ts";
 import { type Splice, spliced } from "../wire/splice.ts";
 import { recorder, type RuleStep } from "./ruleSteps.ts";
 
@@ -268,21 +268,4 @@ class RouteNotes implements RouteWitness {
       ...(this.#steps.length === 0 ? {} : { relabel_configs: this.#steps }),
     };
   }
-}
-
-/** Scans a request of one series and uses it while it is valid. */
-function withSeries<Result>(
-  request: Uint8Array,
-  maxLabels: number,
-  use: (series: SeriesScan) => Result,
-): Result {
-  let result: { readonly value: Result } | undefined;
-  scanRequest(request, maxLabels, {
-    series: (series) => {
-      result = { value: use(series) };
-    },
-    metadata: () => undefined,
-  });
-  if (result === undefined) throw new Error("bug: a request of one series has none");
-  return result.value;
 }

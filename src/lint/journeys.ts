@@ -9,7 +9,7 @@ import { type Label, RelabelRules } from "../relabel/rules.ts";
 import { copyFor, Decider, type RouteDecision } from "../route/decide.ts";
 import { labelPairs } from "../route/labelText.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
-import { scanRequest, type SeriesScan } from "../wire/scan.ts";
+import { type SeriesScan, withSeries } from "../wire/scan.ts";
 import { spliced } from "../wire/splice.ts";
 import { groupLabels } from "./groups.ts";
 import { includes } from "./labelNames.ts";
@@ -165,21 +165,4 @@ function keepIf(selectors: readonly string[]): RelabelRuleList {
 
 function nameOf(labels: readonly Label[]): string {
   return JSON.stringify([...labels].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** Scans a request of one series and uses it while it is valid. */
-function withSeries<Result>(
-  request: Uint8Array,
-  maxLabels: number,
-  use: (series: SeriesScan) => Result,
-): Result {
-  let result: { readonly value: Result } | undefined;
-  scanRequest(request, maxLabels, {
-    series: (series) => {
-      result = { value: use(series) };
-    },
-    metadata: () => undefined,
-  });
-  if (result === undefined) throw new Error("bug: a request of one series has none");
-  return result.value;
 }

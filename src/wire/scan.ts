@@ -227,3 +227,20 @@ function scanLabel(cursor: Cursor, end: number, fieldStart: number, series: Seri
   series.fields[field + 1] = end;
   series.count += 1;
 }
+
+/** Scans a request of one series and uses it while it is valid. */
+export function withSeries<Result>(
+  request: Uint8Array,
+  maxLabels: number,
+  use: (series: SeriesScan) => Result,
+): Result {
+  let result: { readonly value: Result } | undefined;
+  scanRequest(request, maxLabels, {
+    series: (series) => {
+      result = { value: use(series) };
+    },
+    metadata: () => undefined,
+  });
+  if (result === undefined) throw new Error("bug: a request of one series has none");
+  return result.value;
+}
