@@ -19,7 +19,7 @@ export const BENCH_USAGE = `npm run bench -- [--only NAME,...] [--reps N] [--win
   --only    what to measure, all by default: hashes, stages, and the end-to-end scenarios
             ${SCENARIOS.map(({ name }) => name).join(", ")};
             a part of a name stands for all that have it: n3, new100, rules
-  --reps    windows of each program, alternating: 3, with rules 7
+  --reps    windows of each program, alternating: 3, with rules, a spool or periods 7
   --window  seconds of a window; --warm: seconds of load before it
   --wait    seconds to wait at most for a quiet machine, before each window
   --alone   without vmagent

@@ -10,6 +10,7 @@ const NAMES = [
   "gateway",
   "gateway without rules",
   "gateway without a spool",
+  "gateway without periods",
   "vmagent",
 ] as const satisfies Subject["name"][];
 const COLUMNS = [

@@ -1,13 +1,13 @@
 /**
- * What is measured end to end: numbers of upstreams and connections, shares of new series, with rules or without, and with a
- * spool or without.
+ * What is measured end to end: numbers of upstreams and connections, shares of new series, with or without rules, a spool, and
+ * topology periods.
  */
 import { NEW_SHARES, type NewShare } from "./corpus/corpus.ts";
 
 export interface Scenario {
   /**
    * "n3-new10": three upstreams, ten percent of the series never seen before; "n3-new0-rules": none, and ten rules;
-   * "n3-new0-spool": none, and the gateway beside itself without a spool.
+   * "n3-new0-spool", "n3-new0-periods": none, and the gateway beside itself without a spool, and without periods.
    */
   readonly name: string;
   readonly upstreams: number;
@@ -16,7 +16,9 @@ export interface Scenario {
   /** Whether the programs have the rules of rules.yaml. */
   readonly hasRules: boolean;
   /** What the gateway is compared with besides others: itself without something; null for nothing. */
-  readonly twin: "gateway without rules" | "gateway without a spool" | null;
+  readonly twin: "gateway without rules" | "gateway without a spool" | "gateway without periods" | null;
+  /** Whether the gateway has periods before and behind the one that the load falls into. */
+  readonly hasPeriods: boolean;
   /** Windows of each program, unless others are asked for. */
   readonly rounds: number;
 }
@@ -37,6 +39,7 @@ const WITHOUT_RULES: readonly Scenario[] = SIZES.flatMap((size) =>
     ...size,
     newShare,
     hasRules: false,
+    hasPeriods: false,
     twin: null,
     rounds: ROUNDS,
   })),
@@ -47,6 +50,7 @@ const WITH_RULES: readonly Scenario[] = SHARES_WITH_RULES.map((newShare) => ({
   ...SIZES[0],
   newShare,
   hasRules: true,
+  hasPeriods: false,
   twin: newShare === 0 ? "gateway without rules" : null,
   rounds: ROUNDS_OF_TWINS,
 }));
@@ -56,8 +60,16 @@ const WITH_SPOOL: Scenario = {
   ...SIZES[0],
   newShare: 0,
   hasRules: false,
+  hasPeriods: false,
   twin: "gateway without a spool",
   rounds: ROUNDS_OF_TWINS,
 };
 
-export const SCENARIOS: readonly Scenario[] = [...WITHOUT_RULES, ...WITH_RULES, WITH_SPOOL];
+const WITH_PERIODS: Scenario = {
+  ...WITH_SPOOL,
+  name: `n${SIZES[0].upstreams}-new0-periods`,
+  hasPeriods: true,
+  twin: "gateway without periods",
+};
+
+export const SCENARIOS: readonly Scenario[] = [...WITHOUT_RULES, ...WITH_RULES, WITH_SPOOL, WITH_PERIODS];

@@ -25,10 +25,11 @@ export interface Subject {
 }
 
 /** The programs of a scenario, in the order in which they take turns: the gateway, its twin, and what it is compared with. */
-export function subjectsOf({ hasRules, twin }: Scenario, alone: boolean): Subject[] {
-  const subjects = [gateway({ hasRules })];
+export function subjectsOf({ hasRules, hasPeriods, twin }: Scenario, alone: boolean): Subject[] {
+  const subjects = [gateway({ hasRules, hasPeriods })];
   if (twin === "gateway without rules") subjects.push({ ...gateway(), name: twin });
   if (twin === "gateway without a spool") subjects.push({ ...gateway({ hasSpool: false }), name: twin });
+  if (twin === "gateway without periods") subjects.push({ ...gateway(), name: twin });
   const peer = alone ? null : vmagent(hasRules);
   if (peer !== null) subjects.push(peer);
   return subjects;
@@ -39,6 +40,8 @@ export interface GatewayOptions {
   readonly hasRules?: boolean;
   /** Whether it spools what an upstream does not take; nothing is written while all are well. */
   readonly hasSpool?: boolean;
+  /** Whether it has topology periods before and behind the one that the load falls into, with other upstreams. */
+  readonly hasPeriods?: boolean;
   /** Further top-level lines of its configuration. */
   readonly extraConfig?: string;
 }
@@ -47,18 +50,14 @@ export interface GatewayOptions {
  * The gateway: one route of 128 tasks. With few upstreams a task lives on one of them (`key: task`); 128 tasks leave many
  * of a hundred slots empty, so from there on series are placed by themselves.
  */
-export function gateway({
-  hasRules = false,
-  hasSpool = true,
-  extraConfig = "",
-}: GatewayOptions = {}): Subject {
+export function gateway(options: GatewayOptions = {}): Subject {
   if (!existsSync(GATEWAY)) throw new Error(`${GATEWAY} is missing: npm run build makes it`);
   return {
     name: "gateway",
     start: async (upstreamUrls, folder) => {
       const port = await freePort();
       const config = join(folder, "gateway.yaml");
-      writeFileSync(config, gatewayConfig(port, upstreamUrls, hasRules, hasSpool) + extraConfig);
+      writeFileSync(config, gatewayConfig(port, upstreamUrls, options));
       return started(
         "gateway",
         process.execPath,
@@ -75,11 +74,10 @@ const MOST_UPSTREAMS_BY_TASK = 40;
 function gatewayConfig(
   port: number,
   upstreamUrls: readonly string[],
-  hasRules: boolean,
-  hasSpool: boolean,
+  { hasRules = false, hasSpool = true, hasPeriods = false, extraConfig = "" }: GatewayOptions,
 ): string {
   const key = upstreamUrls.length <= MOST_UPSTREAMS_BY_TASK ? "task" : "series";
-  const upstreams = upstreamUrls.map((url, slot) => `      - {name: upstream-${slot}, url: "${url}"}\n`);
+  const upstreams = upstreamUrls.map((url, slot) => `{name: upstream-${slot}, url: "${url}"}`);
   const rules = hasRules ? `    relabel_configs:\n${indentedRules(RULES_FILE, 6)}` : "";
   return `listen: 127.0.0.1:${port}
 admin_listen: off
@@ -89,8 +87,17 @@ routes:
 ${rules}    tasks: {count: 128}
     placement: {key: ${key}}
     delivery: {on_outage: ${hasSpool ? "spool" : "refuse"}}
-    upstreams:
-${upstreams.join("")}`;
+${hasPeriods ? periods(upstreams) : `    upstreams: [${upstreams.join(", ")}]\n`}${extraConfig}`;
+}
+
+/** The one that the load falls into has all upstreams, the one before it one fewer, and the one behind it another one fewer. */
+function periods(upstreams: readonly string[]): string {
+  const listed = (some: readonly string[]): string => `upstreams: [${some.join(", ")}]`;
+  return `    topology:
+      - {${listed(upstreams.slice(0, -1))}}
+      - {from: 2020-01-01T00:00:00Z, ${listed(upstreams)}}
+      - {from: 2100-01-01T00:00:00Z, ${listed(upstreams.slice(1))}}
+`;
 }
 
 /**
