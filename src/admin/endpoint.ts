@@ -31,7 +31,7 @@ export type AdminAnswer =
 export interface Endpoint {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** Whether it is open to who brings no token: what the ingest port tells everybody as well. */
+  /** Whether it is open to everybody, as on the ingest port. */
   readonly isPublic?: boolean;
   readonly answer: (request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>;
 }

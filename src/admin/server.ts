@@ -1,15 +1,22 @@
 /**
  * The admin listener: what operators and their tools ask of a gateway, and tell it.
  *
- * Nothing of it is on the port that senders talk to. Who may use it is said by where it listens and, optionally, by a token. A
- * web page that somebody looks at must not be able to send anything here, so requests of browsers from elsewhere are refused.
+ * What it adds to the port that senders talk to is for those who know the token. Without one it is for everybody who reaches
+ * the address, but for web pages that somebody there looks at.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { isUtf8 } from "node:buffer";
 import type { ListenAddress } from "../receive/options.ts";
 import type { AdminAnswer, Endpoint } from "./endpoint.ts";
+import { pageFault } from "./pageRequest.ts";
 
 /** Two configurations of the largest size, as JSON. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -23,6 +30,7 @@ export class AdminServer {
   readonly #failed: (error: unknown) => void;
   readonly #server: Server;
   #token: Buffer | null;
+  #host = "";
 
   /**
    * @param token  see AdminOptions
@@ -42,6 +50,7 @@ export class AdminServer {
 
   /** Starts listening; rejects with the system's error when the address cannot be had. Answers the port. */
   async listen({ host, port }: ListenAddress): Promise<number> {
+    this.#host = host;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen(port, host, () => {
@@ -76,14 +85,6 @@ export class AdminServer {
       reply(response, 404, errorText("not_found", `no such path; there is ${this.#overview()}`));
       return;
     }
-    if (isFromElsewhere(request)) {
-      reply(
-        response,
-        403,
-        errorText("forbidden", "a request that a page of another origin makes is refused"),
-      );
-      return;
-    }
     const endpoint = atPath.find(({ method }) => method === methodOf(request));
     if (endpoint === undefined) {
       const allowed = atPath.map(({ method }) => method).join(", ");
@@ -91,11 +92,7 @@ export class AdminServer {
       reply(response, 405, errorText("bad_method", `${url.pathname} takes ${allowed}`));
       return;
     }
-    if (endpoint.isPublic !== true && !this.#isAllowed(request)) {
-      response.setHeader("WWW-Authenticate", "Bearer");
-      reply(response, 401, errorText("unauthorized", "want the header Authorization: Bearer TOKEN"));
-      return;
-    }
+    if (endpoint.isPublic !== true && this.#isRefused(request, response)) return;
     const body = await readText(request);
     if (body === null) {
       response.setHeader("Connection", "close");
@@ -110,13 +107,25 @@ export class AdminServer {
     return this.#endpoints.map(({ method, path }) => `${method} ${path}`).join(", ");
   }
 
-  /** Digests are compared, in the same time whatever they are, so that no answer tells how near a guess was. */
-  #isAllowed({ headers }: IncomingMessage): boolean {
-    if (this.#token === null) return true;
-    const [, token = ""] = /^Bearer +(.*)$/i.exec(headers.authorization ?? "") ?? [];
-    // Node gives header values a character a byte.
-    return timingSafeEqual(this.#token, sha256(Buffer.from(token, "latin1")));
+  /** Whether this is nothing for who asks, which is answered then. No page knows a token, so it is enough. */
+  #isRefused({ headers }: IncomingMessage, response: ServerResponse): boolean {
+    if (this.#token === null) {
+      const fault = pageFault(headers, this.#host);
+      if (fault !== null) reply(response, 403, errorText("forbidden", fault));
+      return fault !== null;
+    }
+    if (isBearerOf(this.#token, headers)) return false;
+    response.setHeader("WWW-Authenticate", "Bearer");
+    reply(response, 401, errorText("unauthorized", "want the header Authorization: Bearer TOKEN"));
+    return true;
   }
+}
+
+/** Digests are compared, in the same time whatever they are, so that no answer tells how near a guess was. */
+function isBearerOf(digest: Buffer, { authorization = "" }: IncomingHttpHeaders): boolean {
+  const [, token = ""] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
+  // Node gives header values a character a byte.
+  return timingSafeEqual(digest, sha256(Buffer.from(token, "latin1")));
 }
 
 function digestOf(token: string | null): Buffer | null {
@@ -130,12 +139,6 @@ function sha256(bytes: Buffer): Buffer {
 /** HEAD is answered as GET; Node leaves the body out. */
 function methodOf({ method }: IncomingMessage): string | undefined {
   return method === "HEAD" ? "GET" : method;
-}
-
-/** Browsers say with each request that could change something which origin's page makes it. */
-function isFromElsewhere({ headers }: IncomingMessage): boolean {
-  const { origin, host } = headers;
-  return origin !== undefined && URL.parse(origin)?.host !== host;
 }
 
 /** null when it is too long, or no UTF-8. */

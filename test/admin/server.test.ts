@@ -1,4 +1,5 @@
 import { request as httpRequest } from "node:http";
+import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AdminRequest, Endpoint } from "../../src/admin/endpoint.ts";
 import { AdminServer } from "../../src/admin/server.ts";
@@ -155,25 +156,54 @@ describe("the admin listener", () => {
     expect([await status("old"), await status("new")]).toEqual([401, 200]);
   });
 
-  it.each([
-    { name: "a page of another origin", origin: "http://example.org", status: 403 },
-    { name: "a page whose origin is hidden", origin: "null", status: 403 },
-    { name: "a page of its own", origin: "own", status: 409 },
-  ])("answers $status to a request that $name makes", async ({ origin, status }) => {
-    const rig = await start();
-    const own = `http://127.0.0.1:${rig.port}`;
-    const answered = await new Promise<number | undefined>((resolve, reject) => {
-      httpRequest(`${own}/api/v1/do`, {
-        method: "POST",
-        headers: { Origin: origin === "own" ? own : origin },
-      })
+  /** Asks with headers that fetch() keeps for itself. */
+  function ask(
+    { port }: Rig,
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+  ): Promise<{ readonly status: number | undefined; readonly text: string }> {
+    return new Promise((resolve, reject) => {
+      httpRequest({ port, method, path, headers })
         .on("error", reject)
         .on("response", (response) => {
-          response.resume();
-          resolve(response.statusCode);
+          text(response).then((body) => {
+            resolve({ status: response.statusCode, text: body });
+          }, reject);
         })
         .end();
     });
-    expect(answered).toBe(status);
+  }
+
+  it.each([
+    { name: "a page of another origin", headers: { Origin: "http://example.org" }, status: 403 },
+    { name: "a page whose name leads here now", headers: { Host: "example.org" }, status: 403 },
+    { name: "a Service", headers: { Host: "gateway-admin.monitoring.svc:9091" }, status: 409 },
+  ])("without a token, answers $status to who comes by the name of $name", async ({ headers, status }) => {
+    const rig = await start();
+    expect((await ask(rig, "POST", "/api/v1/do", headers)).status).toBe(status);
+    expect(rig.asked).toHaveLength(status === 403 ? 0 : 1);
+  });
+
+  it("tells who is refused what is wanted", async () => {
+    const { text: told } = await ask(await start(), "GET", "/api/v1/status/thing", { Host: "example.org" });
+    expect(JSON.parse(told)).toEqual({
+      status: "error",
+      errorType: "forbidden",
+      error: expect.stringContaining("want as Host an address") as string,
+    });
+  });
+
+  it("gives everybody what the ingest port gives, by whatever name", async () => {
+    expect((await ask(await start(), "GET", "/metrics", { Host: "example.org" })).status).toBe(200);
+  });
+
+  it.each([
+    { name: "nothing else", authorization: {}, status: 401 },
+    { name: "the token", authorization: { Authorization: `Bearer ${SENT_TOKEN}` }, status: 409 },
+  ])("with a token wanted, looks at that alone: $status to a page with $name", async (row) => {
+    const headers = { Host: "example.org", Origin: "http://example.com", ...row.authorization };
+    const rig = await start(TOKEN);
+    expect((await ask(rig, "POST", "/api/v1/do", headers)).status).toBe(row.status);
   });
 });
