@@ -89,13 +89,31 @@ export function buildEndpoints(tools: EndpointTools): Endpoint[] {
     {
       method: "POST",
       path: "/-/reload",
-      answer: async ({ query }) => reloadAnswer(await reload(query.get("force") === "true")),
+      answer: async ({ query }) => {
+        const force = readForce(query);
+        return typeof force === "string" ? badReload(force) : reloadAnswer(await reload(force));
+      },
     },
   ];
 }
 
 function badData(error: string): AdminAnswer {
   return { kind: "error", status: 400, errorType: "bad_data", error };
+}
+
+/** Answers what is wrong as text. */
+function readForce(query: URLSearchParams): boolean | string {
+  const unknown = [...query.keys()].find((key) => key !== "force");
+  if (unknown !== undefined) return `unknown parameter ${unknown}; want force=true, or none`;
+  const given = query.getAll("force");
+  const [force = "false"] = given;
+  if (given.length > 1 || (force !== "true" && force !== "false"))
+    return `want force=true or force=false, once; got force=${given.join(", force=")}`;
+  return force === "true";
+}
+
+function badReload(fault: string): AdminAnswer {
+  return { kind: "text", status: 400, text: `${fault}\nthe configuration was not read\n` };
 }
 
 const RELOAD_STATUS = { applied: 200, unchanged: 200, invalid: 400, refused: 409, failed: 503 } as const;

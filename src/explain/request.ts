@@ -18,7 +18,9 @@ const WANTED =
 export function readExplainRequest(body: string): ExplainRequest | string {
   const request = parsed(body);
   if (!isMap(request)) return WANTED;
-  const { series, labels, tenant = null, at = null } = request;
+  const { series, labels, tenant = null, at = null, ...others } = request;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return `unknown key ${unknown}; ${WANTED}`;
   if ((series === undefined) === (labels === undefined)) return WANTED;
   if (tenant !== null && typeof tenant !== "string") return "want text as tenant";
   const atMs = typeof at === "string" ? parseMoment(at) : null;

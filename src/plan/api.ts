@@ -12,11 +12,15 @@ export type PlanAnswer =
   /** With the problems of a file, a line each, as `check` prints them; or with what else is wrong. */
   | { readonly status: "error"; readonly error: string };
 
+const WANTED = 'want {"to": "...", "from": "..."}, the texts of configuration files';
+
 /** Answers what is wrong as text. @param body of a request */
 export function readPlanRequest(body: string): PlanRequest | string {
   const request = parsed(body);
-  if (!isMap(request)) return 'want {"to": "...", "from": "..."}, the texts of configuration files';
-  const { from, to } = request;
+  if (!isMap(request)) return WANTED;
+  const { from, to, ...others } = request;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return `unknown key ${unknown}; ${WANTED}`;
   if (typeof to !== "string") return "want the text of a configuration file in `to`";
   if (from !== undefined && typeof from !== "string")
     return "want the text of a configuration file in `from`";

@@ -30,6 +30,7 @@ describe("a request for an explanation", () => {
     { name: "both kinds of series", body: '{"series":"up","labels":[]}', wanted: 'want {"series": "up{job' },
     { name: "a label without a value", body: '{"labels":[["a"]]}', wanted: 'want {"series": "up{job' },
     { name: "a series that is none", body: '{"series":"up{"}', wanted: "series: " },
+    { name: "another key", body: '{"series":"up","time":"now"}', wanted: 'unknown key time; want {"series"' },
     { name: "a tenant that is no text", body: '{"series":"up","tenant":1}', wanted: "want text as tenant" },
     { name: "no time", body: '{"series":"up","at":"noon"}', wanted: "want a time as 2026-" },
   ])("is answered with what is wanted for $name", ({ body, wanted }) => {

@@ -4,7 +4,7 @@ import { readPlanAnswer, readPlanRequest } from "../../src/plan/api.ts";
 describe("a request for a plan", () => {
   it("holds texts of files, the one before if it is not what runs", () => {
     expect(readPlanRequest('{"to":"a"}')).toEqual({ to: "a" });
-    expect(readPlanRequest('{"from":"b","to":"a","more":1}')).toEqual({ from: "b", to: "a" });
+    expect(readPlanRequest('{"from":"b","to":"a"}')).toEqual({ from: "b", to: "a" });
   });
 
   it.each([
@@ -12,6 +12,7 @@ describe("a request for a plan", () => {
     { name: "no map", body: '["a"]', fault: 'want {"to"' },
     { name: "nothing to go to", body: '{"from":"a"}', fault: "in `to`" },
     { name: "a file that is no text", body: '{"to":{"routes":[]}}', fault: "in `to`" },
+    { name: "another key", body: '{"to":"a","form":"b"}', fault: 'unknown key form; want {"to"' },
     { name: "one before that is no text", body: '{"to":"a","from":null}', fault: "in `from`" },
   ])("is told what is wrong with it: $name", ({ body, fault }) => {
     expect(readPlanRequest(body)).toContain(fault);
