@@ -5,7 +5,7 @@ import type { ReloadOutcome } from "./reload/outcome.ts";
 export interface ConfigFile {
   /** Reads it again, and puts what it says in force. @param force whatever that moves */
   readonly reload: (force: boolean) => Promise<ReloadOutcome>;
-  /** Reads a text as the file's own; relative paths start at its folder. @param name for messages */
+  /** Reads a text as if it were the file's, to compare it: it looks at no file that the text names. @param name for messages */
   readonly read: (text: string, name: string) => LoadedConfig;
 }
 

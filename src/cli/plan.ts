@@ -163,7 +163,7 @@ function propose(before: ValidFile, after: ValidFile, command: PlanCommand, tool
     complain("no route differs in its list of upstreams alone, so there is no period to propose");
 }
 
-/** Asks a running gateway, which knows its series, and has the files beside it that the texts may name. */
+/** Asks a running gateway, which knows its series. It looks at no file that the texts name, and need not have them. */
 async function planAtGateway(command: PlanCommand, gateway: string, tools: PlanTools): Promise<number> {
   const { complain } = tools;
   const from = command.from === undefined ? {} : { from: readFileSync(command.from, "utf8") };

@@ -1,8 +1,7 @@
 /** `serve`: runs the gateway until SIGTERM or SIGINT. */
-import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
-import { type LoadOptions, loadConfig, parseConfig } from "../config/load.ts";
+import { type LoadOptions, loadConfig, parseSentConfig } from "../config/load.ts";
 import { formatProblem } from "../config/problem.ts";
 import { DeliveryError } from "../deliver/errors.ts";
 import { SpoolError } from "../deliver/spool/errors.ts";
@@ -39,7 +38,7 @@ export async function serve(file: string, options: ServeOptions): Promise<number
   process.on("SIGHUP", () => void reloads.reload("signal", false));
   const gateway = await start(config, log, {
     reload: (force) => reloads.reload("request", force),
-    read: (text, name) => parseConfig(text, join(dirname(file), name), options),
+    read: (text, name) => parseSentConfig(text, name, options),
   });
   if (gateway === null) return 1;
   await reloads.begin(gateway, loaded);

@@ -69,6 +69,17 @@ export function parseConfig(text: string, file: string, options: LoadOptions): L
   return { origin, config, problems, secretFiles };
 }
 
+/**
+ * Reads the text of a file that somebody has sent who may not know whether the files that it names are there: none is looked at.
+ * So its Config lacks what these hold, and serves for comparison alone.
+ *
+ * @param name for messages
+ */
+export function parseSentConfig(text: string, name: string, options: LoadOptions): LoadedConfig {
+  const { origin, config, problems, secretFiles } = understand(text, name, options, new SecretFiles(null));
+  return { origin, config, problems, secretFiles };
+}
+
 function understandFile(file: string, options: LoadOptions): LoadedDocument {
   const read = readTextFile(file, MAX_FILE_BYTES);
   if (read.kind === "read") return understand(read.text, file, options);
@@ -77,13 +88,17 @@ function understandFile(file: string, options: LoadOptions): LoadedDocument {
   return { origin: "native", document: null, config: null, problems: problems.inOrder(), secretFiles: [] };
 }
 
-function understand(text: string, file: string, options: LoadOptions): LoadedDocument {
+function understand(
+  text: string,
+  file: string,
+  options: LoadOptions,
+  files = new SecretFiles(dirname(resolve(file))),
+): LoadedDocument {
   const problems = new ProblemList(file);
   const top = readDocument(text, problems);
   const origin = top !== null && isLegacy(top) ? "legacy" : "native";
   const document =
     top === null || origin === "native" ? top : convertLegacy(top, options.legacyHash, problems);
-  const files = new SecretFiles(dirname(resolve(file)));
   const config = document === null ? null : readNative(document, files, options, problems);
   return {
     origin,

@@ -8,11 +8,11 @@ const MAX_SECRET_BYTES = 1024 * 1024;
 
 /** The files that a configuration names, and which of them were read: when one changes, so does the configuration. */
 export class SecretFiles {
-  readonly #folder: string;
+  readonly #folder: string | null;
   readonly #paths = new Set<string>();
 
-  /** @param folder where relative paths start */
-  constructor(folder: string) {
+  /** @param folder where relative paths start; null: no file is looked at */
+  constructor(folder: string | null) {
     this.#folder = folder;
   }
 
@@ -21,7 +21,9 @@ export class SecretFiles {
     return [...this.#paths];
   }
 
-  read(path: string): TextFile {
+  /** Answers null when no file is looked at. */
+  read(path: string): TextFile | null {
+    if (this.#folder === null) return null;
     const absolute = resolve(this.#folder, path);
     this.#paths.add(absolute);
     return readTextFile(absolute, MAX_SECRET_BYTES);
@@ -36,7 +38,7 @@ export function givenAs(section: Section, key: string): string {
 /**
  * Reads `key`, or the file that `key`_file names, without white space at its ends, as Prometheus does.
  *
- * @returns undefined when neither is given, or it was wrong
+ * @returns undefined when neither is given, it was wrong, or no file is looked at
  */
 export function secret(section: Section, key: string, files: SecretFiles): string | undefined {
   const fileKey = `${key}_file`;
@@ -65,6 +67,7 @@ function secretFile(files: SecretFiles): Reader<string> {
       return null;
     }
     const file = files.read(path);
+    if (file === null) return null;
     const reason = file.kind === "unreadable" ? file.reason : file.text.trim() === "" ? "it is empty" : null;
     if (file.kind === "read" && reason === null) return file.text.trim();
     problems.error(

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
+import { loadConfig, parseSentConfig } from "../../src/config/load.ts";
 import type { LoadedConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
@@ -128,6 +128,41 @@ describe("certificates", () => {
     expect(problemsOf("tls_config: {ca_file: ca.crt, cert_file: client.crt, key_file: client.key}")).toEqual([
       "82: routes[0].upstreams[0].tls_config.ca_file: want certificates in PEM; OpenSSL says no start line",
       "123: routes[0].upstreams[0].tls_config.key_file: want the certificate's private key in PEM, without a passphrase; OpenSSL says unsupported",
+    ]);
+  });
+});
+
+describe("files that a text from elsewhere names", () => {
+  const textOf = (options: string): string =>
+    `{admin_token_file: ${folder}/there, routes: [{name: r, upstreams: [{name: a, url: https://a/w, ${options}}]}]}`;
+  const sent = (options: string): LoadedConfig =>
+    parseSentConfig(textOf(options), "to", {
+      legacyHash: "jump",
+      checkRule: faultOf,
+      checkPlacement: placementFault,
+    });
+
+  it.each([
+    { name: "a password", options: (file: string) => `basic_auth: {username: me, password_file: ${file}}` },
+    { name: "a user name", options: (file: string) => `basic_auth: {username_file: ${file}}` },
+    { name: "credentials", options: (file: string) => `authorization: {credentials_file: ${file}}` },
+    { name: "an authority", options: (file: string) => `tls_config: {ca_file: ${file}}` },
+    { name: "a pair", options: (file: string) => `tls_config: {cert_file: ${file}, key_file: ${file}}` },
+  ])("are not looked at, so that nobody learns whether they are there: $name", ({ options }) => {
+    write("there", "no certificate");
+    const [there, missing] = [sent(options(`${folder}/there`)), sent(options(`${folder}/missing`))];
+    expect(there).toEqual(missing);
+    expect(there.problems).toEqual([]);
+    expect(there.secretFiles).toEqual([]);
+    expect(JSON.stringify(there.config)).not.toContain("no certificate");
+  });
+
+  it("do not keep what else is wrong from being told", () => {
+    const { config, problems } = sent("authorization: {credentials_file: f, credentials: c, user: u}");
+    expect(config).toBeNull();
+    expect(problems.map(({ message }) => message)).toEqual([
+      "want either credentials or credentials_file; got both",
+      expect.stringMatching(/^unknown key/),
     ]);
   });
 });

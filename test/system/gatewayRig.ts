@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
-import { loadConfig, type LoadOptions, parseConfig } from "../../src/config/load.ts";
+import { loadConfig, type LoadOptions, parseConfig, parseSentConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
 import { Gateway } from "../../src/gateway.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
@@ -181,7 +181,7 @@ async function open(folder: string, head: string, configText: string): Promise<O
   });
   gateway = await Gateway.open(config, pino({ level: "silent" }), {
     reload: (force) => reloads.reload("request", force),
-    read: (text, name) => parseConfig(text, join(folder, name), LOAD_OPTIONS),
+    read: (text, name) => parseSentConfig(text, name, LOAD_OPTIONS),
   });
   await gateway.start();
   return { folder, head, config, gateway };
