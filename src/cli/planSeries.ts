@@ -57,7 +57,7 @@ export async function seriesOfFile(file: string, tenants: NamedTenants): Promise
 }
 
 /**
- * Series of all files in a folder that are bodies of write requests; others are passed over and told.
+ * Series of all files in a folder that are bodies of write requests; others are passed over, which is told.
  *
  * @throws {SyntaxError} when none is
  */
@@ -67,21 +67,23 @@ export function seriesOfRequests(
   complain: (line: string) => void,
 ): SampleState {
   const distinct = new DistinctSeries(tenants);
-  let requests = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) =>
-    a.name < b.name ? -1 : 1,
-  )) {
-    if (!entry.isFile()) continue;
-    const file = join(folder, entry.name);
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const others: string[] = [];
+  for (const { name } of files.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     try {
-      addRequest(distinct, readCapture(readFileSync(file)));
-      requests += 1;
+      addRequest(distinct, readCapture(readFileSync(join(folder, name))));
     } catch (error) {
       if (!(error instanceof CaptureError)) throw error;
-      complain(`${file}: passed over: ${error.message}`);
+      others.push(`${name}: ${error.message}`);
     }
   }
-  if (requests === 0) throw new SyntaxError(`${folder}: want bodies of write requests in it; there are none`);
+  if (others.length === files.length)
+    throw new SyntaxError(`${folder}: want bodies of write requests in it; there are none`);
+  const [first] = others;
+  if (first !== undefined) {
+    const counts = `${others.length} of ${files.length} files`;
+    complain(`${folder}: passes over ${counts}, which are no bodies of write requests, such as ${first}`);
+  }
   return distinct.all;
 }
 

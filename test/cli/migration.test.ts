@@ -16,15 +16,13 @@ describe("docs/migration.md", () => {
 
   it.each(examples)("shows what is printed by $line", async ({ line, output }) => {
     const written: string[] = [];
-    const stdout = vi
-      .spyOn(process.stdout, "write")
-      .mockImplementation((text) => written.push(String(text)) > 0);
-    const stderr = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+    const streams = [process.stdout, process.stderr].map((stream) =>
+      vi.spyOn(stream, "write").mockImplementation((text) => written.push(String(text)) > 0),
+    );
     try {
       expect(await run(line.split(" "))).toBe(0);
     } finally {
-      stdout.mockRestore();
-      stderr.mockRestore();
+      for (const stream of streams) stream.mockRestore();
     }
     expect(written.join("")).toBe(output);
   });
