@@ -61,6 +61,8 @@ const ABOUT_TO_END: ReloadOutcome = { kind: "failed", lines: ["the gateway is ab
 /** An address cannot be listened on; the message says which. */
 export class ListenError extends Error {}
 
+type Origin = LoadedConfig["origin"];
+
 /** What a gateway is made of besides what its first configuration makes of requests. */
 interface GatewayParts {
   readonly log: Logger;
@@ -241,13 +243,14 @@ export class Gateway {
    * What a running gateway cannot change (where it listens, its spool) is told, and takes effect at the next start. One reload
    * at a time.
    *
-   * @param force whether it may move more than `reload.max_moved_ratio` of a route
+   * @param force  whether it may move more than `reload.max_moved_ratio` of a route
+   * @param origin of its file
    */
-  async reload(config: Config, force: boolean): Promise<ReloadOutcome> {
+  async reload(config: Config, force: boolean, origin: Origin = "native"): Promise<ReloadOutcome> {
     if (this.#endsSoon()) return ABOUT_TO_END;
     const before = this.#config;
     if (fingerprint(config) === fingerprint(before)) return { kind: "unchanged" };
-    const move = routesAlike(before, config) ? NO_MOVE : await this.#moveOf(before, config);
+    const move = routesAlike(before, config) ? NO_MOVE : await this.#moveOf(before, config, origin);
     if (!force && move.refusal !== null) return { kind: "refused", lines: move.refusal };
     // It may have begun to stop while the change was planned, or begin now: its senders end then, and cannot be changed.
     if (this.#endsSoon()) return ABOUT_TO_END;
@@ -291,8 +294,8 @@ export class Gateway {
     return ABOUT_TO_END;
   }
 
-  async #moveOf(before: Config, after: Config): Promise<Move> {
-    const report = await this.plan(before, after);
+  async #moveOf(before: Config, after: Config, origin: Origin): Promise<Move> {
+    const report = await this.#plan(before, after, origin);
     const ratios = movesOf(report, Date.now(), longestRetirementMs(after));
     const { maxMovedRatio } = after.reload;
     const isTooLarge = ratios.some(({ ratio }) => ratio > maxMovedRatio);
@@ -308,11 +311,11 @@ export class Gateway {
     return this.#isStopping;
   }
 
-  /** What a change would move of the series that come in. @param before null for the configuration in force */
-  plan(before: Config | null, after: Config): Promise<PlanReport> {
+  /** What a change would move of the series that come in. @param origin of the file after it */
+  #plan(before: Config, after: Config, origin: Origin): Promise<PlanReport> {
     const { sample } = this.#writes.setup.router;
-    const options = { nowMs: Date.now(), atMs: null };
-    return beside((isDue) => comparePlacements(before ?? this.#config, after, sample, { ...options, isDue }));
+    const options = { nowMs: Date.now(), atMs: null, isLegacy: origin === "legacy" };
+    return beside((isDue) => comparePlacements(before, after, sample, { ...options, isDue }));
   }
 
   async #planTexts({ from, to }: PlanRequest): Promise<PlanReport | InvalidFiles> {
@@ -323,7 +326,7 @@ export class Gateway {
       file === null || file.config !== null ? [] : file.problems.map(formatProblem),
     );
     if (after.config === null || problems.length > 0) return { problems };
-    return this.plan(before?.config ?? null, after.config);
+    return this.#plan(before?.config ?? this.#config, after.config, after.origin);
   }
 
   /** How the series that come in spread over routes, upstreams and tasks now. */

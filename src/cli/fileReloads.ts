@@ -26,7 +26,7 @@ export class FileReloads {
     });
     this.#reloads = new Reloads({
       load: () => loadConfig(file, options),
-      apply: async (config, force) => (await this.#begun).reload(config, force),
+      apply: async (...change) => (await this.#begun).reload(...change),
       ended: (outcome, trigger, loaded) => {
         this.#ended(outcome, trigger, loaded);
       },

@@ -64,6 +64,7 @@ export async function plan(command: PlanCommand, tools: PlanTools): Promise<numb
   const steps = comparePlacements(before, after, sample, {
     nowMs: tools.nowMs,
     atMs: null,
+    isLegacy: documents[1].isLegacy,
     isDue: NEVER_DUE,
   });
   let step = steps.next();
@@ -106,6 +107,7 @@ interface ValidFile {
   readonly config: Config;
   /** In native form. */
   readonly document: MapNode;
+  readonly isLegacy: boolean;
 }
 
 /** Says what is wrong with either of them. */
@@ -116,8 +118,8 @@ function loadBoth({ from, to }: PlanCommand, tools: PlanTools): readonly [ValidF
 }
 
 function loadOrComplain(file: string, options: LoadOptions, { complain }: PlanTools): ValidFile | null {
-  const { config, document, problems } = loadDocument(file, options);
-  if (config !== null && document !== null) return { config, document };
+  const { origin, config, document, problems } = loadDocument(file, options);
+  if (config !== null && document !== null) return { config, document, isLegacy: origin === "legacy" };
   for (const problem of problems) complain(formatProblem(problem));
   return null;
 }

@@ -1,16 +1,19 @@
 /** What whoever makes a change should know, and how to write it so that less moves. */
-import { describeChange } from "./changeText.ts";
+import { describeChange, LEGACY_REMEDY } from "./changeText.ts";
 import type { RouteFigures } from "./report.ts";
 import { type RoutePair, type RouteSide, slotsOf } from "./routePair.ts";
 import { percent } from "./percent.ts";
 import { shortened } from "./shortened.ts";
 
-/** @param main the era that the report's figures are for */
-export function adviceFor(pair: RoutePair, main: number, report: RouteFigures): string[] {
+/**
+ * @param main     the era that the report's figures are for
+ * @param isLegacy see PlanOptions
+ */
+export function adviceFor(pair: RoutePair, main: number, report: RouteFigures, isLegacy: boolean): string[] {
   return [
     ...basisAdvice(report),
     ...nameAdvice(report),
-    ...listAdvice(pair, main),
+    ...listAdvice(pair, main, isLegacy),
     ...windowAdvice(pair, report),
     ...taskAdvice(report),
   ];
@@ -37,16 +40,16 @@ function nameAdvice({ list }: RouteFigures): string[] {
 }
 
 /** How to write the list without renumbering. */
-function listAdvice({ name, before, after, eras }: RoutePair, main: number): string[] {
+function listAdvice({ name, before, after, eras }: RoutePair, main: number, isLegacy: boolean): string[] {
   const era = eras[main];
   if (before === null || after === null || era === undefined) return [];
   const onlyPeriod = (side: RouteSide, period: number) => {
     return { ...side.planned.route, topology: [{ fromMs: null, slots: slotsOf(side, period) }] };
   };
   const known = { last: onlyPeriod(before, era.before), earlier: null };
-  return describeChange(name, known, onlyPeriod(after, era.after)).remedies.map(
-    (remedy) => `to move less, ${remedy}`,
-  );
+  const { remedies } = describeChange(name, known, onlyPeriod(after, era.after));
+  const advice = remedies.map((remedy) => `to move less, ${remedy}`);
+  return isLegacy && advice.length > 0 ? [...advice, LEGACY_REMEDY] : advice;
 }
 
 function windowAdvice(pair: RoutePair, { windows }: RouteFigures): string[] {

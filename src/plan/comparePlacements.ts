@@ -29,6 +29,8 @@ export interface PlanOptions {
   readonly nowMs: number;
   /** For items of which time the figures are; null for the newest period of each topology. */
   readonly atMs: number | null;
+  /** Whether the configuration after the change is a file of the old Go gateway. */
+  readonly isLegacy: boolean;
   /** Whether it is time for a pause. */
   readonly isDue: () => boolean;
 }

@@ -37,6 +37,8 @@ export interface ReportContext {
   readonly basis: Basis;
   readonly nowMs: number;
   readonly atMs: number | null;
+  /** See PlanOptions. */
+  readonly isLegacy: boolean;
 }
 
 /** As much of all keys as synthetic ones are. */
@@ -96,7 +98,7 @@ function routeReport(counted: CountedRoute, context: ReportContext): RouteReport
       begun: given.seriesBegun,
     },
   };
-  return { ...report, advice: adviceFor(pair, main, report) };
+  return { ...report, advice: adviceFor(pair, main, report, context.isLegacy) };
 }
 
 /** The counts of a route, and how to read them. */

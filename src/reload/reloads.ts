@@ -11,7 +11,7 @@ import type { ReloadOutcome, ReloadTrigger } from "./outcome.ts";
 export interface ReloadTools {
   readonly load: () => LoadedConfig;
   /** Puts a valid configuration in force. @param force whatever it moves */
-  readonly apply: (config: Config, force: boolean) => Promise<ReloadOutcome>;
+  readonly apply: (config: Config, force: boolean, origin: LoadedConfig["origin"]) => Promise<ReloadOutcome>;
   /** Told of each that has come to its end. */
   readonly ended: (outcome: ReloadOutcome, trigger: ReloadTrigger, loaded: LoadedConfig) => void;
 }
@@ -48,11 +48,11 @@ export class Reloads {
 
   async #run(trigger: ReloadTrigger, force: boolean): Promise<ReloadOutcome> {
     const loaded = this.#tools.load();
-    const { config, problems } = loaded;
+    const { origin, config, problems } = loaded;
     const outcome: ReloadOutcome =
       config === null
         ? { kind: "invalid", lines: problems.map(formatProblem) }
-        : await this.#tools.apply(config, force);
+        : await this.#tools.apply(config, force, origin);
     this.#tools.ended(outcome, trigger, loaded);
     return outcome;
   }

@@ -144,6 +144,14 @@ describe("a change over all series", () => {
     expect(report.advice).toContainEqual(expect.stringContaining("- {name: b, removed: true}"));
   });
 
+  it("tells that a file of the old gateway has to be a native one to be written so", () => {
+    const before = configOf([by(BY_SERIES, "a b c d")]);
+    const adviceOf = (names: string): readonly string[] =>
+      routeIn(planOf(before, configOf([by(BY_SERIES, names)]), ALL, { isLegacy: true })).advice;
+    expect(adviceOf("a c d")).toContainEqual(expect.stringMatching(/^this takes a native file: .* convert$/));
+    expect(adviceOf("a b c")).not.toContainEqual(expect.stringContaining("native file"));
+  });
+
   it("moves nothing by another url, whatever is known of the series", () => {
     for (const sample of [ALL, NONE, sampleOf(SERIES, 0.1)]) {
       const plan = planOf(configOf([{}]), configOf([{}], { port: 9 }), sample);

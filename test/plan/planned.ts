@@ -65,6 +65,7 @@ export function sampleOf(series: readonly Labels[], fraction = 1): SampleState {
 
 export interface PlanSetting {
   readonly atMs?: number;
+  readonly isLegacy?: boolean;
   readonly isDue?: () => boolean;
 }
 
@@ -72,9 +73,10 @@ export function planOf(
   before: PlanConfig,
   after: PlanConfig,
   sample: SampleState,
-  { atMs, isDue = () => false }: PlanSetting = {},
+  { atMs, isLegacy = false, isDue = () => false }: PlanSetting = {},
 ): PlanReport {
-  const steps = comparePlacements(before, after, sample, { nowMs: NOW, atMs: atMs ?? null, isDue });
+  const options = { nowMs: NOW, atMs: atMs ?? null, isLegacy, isDue };
+  const steps = comparePlacements(before, after, sample, options);
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;

@@ -173,8 +173,8 @@ async function open(folder: string, head: string, configText: string): Promise<O
   let gateway: Gateway | null = null;
   const reloads = new Reloads({
     load: () => loadConfig(fileIn(folder), LOAD_OPTIONS),
-    apply: async (next, force) => {
-      const outcome = await gateway?.reload(next, force);
+    apply: async (...change) => {
+      const outcome = await gateway?.reload(...change);
       return outcome ?? { kind: "failed", lines: ["the gateway is starting"] };
     },
     ended: (outcome, trigger) => gateway?.countReload(outcome, trigger),
