@@ -50,16 +50,17 @@ export class GatewayRig {
   readonly receivers: readonly Receiver[];
   /** Write addresses of the receivers. */
   readonly urls: readonly string[];
+  /** What its file begins with: where it listens, and its spool. */
+  readonly head: string;
   readonly #folder: string;
-  readonly #head: string;
   #config: Config;
   #gateway: Gateway;
 
   private constructor(receivers: readonly Receiver[], urls: readonly string[], opened: Opened) {
     this.receivers = receivers;
     this.urls = urls;
+    this.head = opened.head;
     this.#folder = opened.folder;
-    this.#head = opened.head;
     this.#config = opened.config;
     this.#gateway = opened.gateway;
   }
@@ -102,11 +103,16 @@ spool: {path: "${folder}/spool"${spool}}
     return fetch(`http://127.0.0.1:${this.#gateway.adminPort}${path}`, init);
   }
 
-  /** Gives its file this text, below what all configurations of the rig have, and asks it to read that. */
-  async reload(configText: string, query = ""): Promise<Pick<Answer, "status" | "text">> {
-    await writeFile(fileIn(this.#folder), this.#head + configText);
+  /** Gives its file this text, and asks it to read that. @param head what stands before it */
+  async reload(configText: string, query = "", head = this.head): Promise<Pick<Answer, "status" | "text">> {
+    await this.write(configText, head);
     const response = await this.admin(`/-/reload${query}`, { method: "POST" });
     return { status: response.status, text: await response.text() };
+  }
+
+  /** Gives its file this text. */
+  async write(configText: string, head = this.head): Promise<void> {
+    await writeFile(fileIn(this.#folder), head + configText);
   }
 
   async ledger(): Promise<LedgerReport> {
@@ -117,7 +123,7 @@ spool: {path: "${folder}/spool"${spool}}
   /** Ends it, and starts another one with its spool. */
   async restart(configText: string): Promise<void> {
     await this.#gateway.stop();
-    const { gateway, config } = await open(this.#folder, this.#head, configText);
+    const { gateway, config } = await open(this.#folder, this.head, configText);
     this.#gateway = gateway;
     this.#config = config;
   }
