@@ -13,6 +13,9 @@ export const MAX_STEP_SERIES = 2048;
 /** See Engine.samplePlace(). */
 export const SAMPLE_PLACES = 2 ** 53;
 
+/** Of the decision table: when they have turned so often, a decision is gone that was not asked for since. */
+export const TABLE_GENERATIONS = 2;
+
 /** Bytes of the hash's key. */
 export const HASH_KEY_BYTES = 32;
 
@@ -359,8 +362,8 @@ export class Engine {
   }
 
   /**
-   * Gives a row its decision. One of several sections is not for rows with items of several epochs, which get what is to become
-   * of them as one section, and of which none is kept.
+   * Gives a row its decision, in the place of one that it has. One of several sections is not for rows with items of several
+   * epochs: they get what is to become of them as one section, which is not kept.
    *
    * @param sections in ascending order, the first from epoch 0 on; one where the epoch makes no difference
    * @param keep     whether all series of equal label bytes and context get it; those that scan() calls whole never do

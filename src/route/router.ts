@@ -11,6 +11,7 @@ import {
   MAX_STEP_SERIES,
   type Row,
   type Section,
+  type SeriesKey,
   type Step,
 } from "../engine/engine.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
@@ -23,10 +24,10 @@ import type { RefusalReason } from "./door.ts";
 import { EpochItems } from "./epochItems.ts";
 import type { DecisionTableLimits, LabelLimits, ParcelLimits } from "./options.ts";
 import { MemoryScan } from "./memoryScan.ts";
-import { LiveSample, type SampleState } from "./liveSample.ts";
+import { type HandedSample, LiveSample, type SampleState } from "./liveSample.ts";
 import { RequestDecider } from "./requestDecider.ts";
 import { type RoutedRequest, RequestParts } from "./requestParts.ts";
-import type { RequestTenants } from "./tenants.ts";
+import { askedHeader, type RequestTenants } from "./tenants.ts";
 
 /** Plain bytes that a step looks at, unless one series is longer. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -77,8 +78,8 @@ export class Router {
   readonly #decider: Decider;
   readonly #limits: RouterLimits;
   readonly #tools: RouterTools;
-  /** By route. */
-  readonly #tenantHeaders: readonly string[];
+  /** By route; null for one that does not ask for tenants. */
+  readonly #tenantHeaders: readonly (string | null)[];
   #engine: Engine;
   #scan: MemoryScan;
   #sample: LiveSample;
@@ -90,7 +91,7 @@ export class Router {
   /**
    * @param globalRules applied before all routes
    * @param before      a router that this one takes the place of, when no request is under way there: it must not be used again,
-   *                    and its engine's memory is, though not what it has decided
+   *                    and its engine's memory is, though not what it has decided; its sample goes on
    */
   constructor(
     globalRules: RelabelRuleList,
@@ -104,15 +105,18 @@ export class Router {
     this.#decider = new Decider(globalRules, options, limits.labels);
     this.#limits = limits;
     this.#tools = tools;
-    this.#tenantHeaders = options.map(({ tenant }) => tenant.header);
-    this.#engine = before === null ? new Engine(this.#engineOptions) : before.#engine;
-    if (before !== null) {
-      before.#handOver(this.#engineOptions);
+    this.#tenantHeaders = options.map(({ tenant }) => askedHeader(tenant));
+    let sample: HandedSample | null = null;
+    if (before === null) {
+      this.#engine = new Engine(this.#engineOptions);
+    } else {
+      sample = before.#handOver(this.#engineOptions);
+      this.#engine = before.#engine;
       this.#knownSeries = before.#knownSeries;
       this.#newSeries = before.#newSeries;
     }
     this.#scan = new MemoryScan(this.#engine.bytes, limits.labels.maxLabels);
-    this.#sample = this.#buildSample();
+    this.#sample = this.#buildSample(sample);
   }
 
   get #engineOptions(): EngineOptions {
@@ -126,26 +130,37 @@ export class Router {
     };
   }
 
-  /** Has its engine go on for another router. Without the memory for that it trips over itself: then this one gets a new one. */
-  #handOver(options: EngineOptions): void {
+  /**
+   * Has its engine go on for another router, and answers what that one's sample begins with. Without the memory for that the
+   * engine trips over itself: then this one gets a new one.
+   */
+  #handOver(options: EngineOptions): HandedSample {
+    const sample = this.#sample.handOver();
     try {
       this.#engine.configure(options);
     } catch (error) {
-      this.#renewEngine();
+      this.#renewEngine(sample);
       throw error;
     }
+    return sample;
   }
 
   /** A new engine begins with an empty table. */
-  #renewEngine(): void {
+  #renewEngine(sample: HandedSample | null): void {
     this.#engine = new Engine(this.#engineOptions);
-    this.#sample = this.#buildSample();
+    this.#sample = this.#buildSample(sample);
   }
 
-  /** Of the series in the engine's table. */
-  #buildSample(): LiveSample {
+  /** Of the series in the engine's table, which is empty. @param before that it takes the place of */
+  #buildSample(before: HandedSample | null): LiveSample {
     const engine = this.#engine;
-    return new LiveSample(this.#tenantHeaders, (key, context) => engine.knows(key, context));
+    const table = {
+      knows: (key: SeriesKey, context: number) => engine.knows(key, context),
+      get turns() {
+        return engine.table.turns;
+      },
+    };
+    return new LiveSample(this.#tenantHeaders, table, before);
   }
 
   /** A sample of the series that come in, as they are known now. It takes some milliseconds. */
@@ -174,8 +189,8 @@ export class Router {
       return yield* this.#routeInSteps(block, tenants);
     } catch (error) {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-      // It trapped for want of memory, which may be half written now.
-      this.#renewEngine();
+      // It trapped for want of memory, which may be half written now: it cannot even be asked which series it knows.
+      this.#renewEngine(null);
       const message = "the request and what would be sent of it are more than the engine's memory holds";
       throw Object.assign(new WireError("WIRE_TOO_LARGE", 0, message), { cause: error });
     }
@@ -322,12 +337,11 @@ export class Router {
       if (decision.kind === "refused") refused.push({ row, reason: decision.reason });
       const keep = decider.keeps(decision);
       const sections = this.#destinations.sections(decision);
-      if (found.isSplit && sections.length > 1) {
-        engine.decide(row, context, [this.#splitSection(decision, found)], false);
-      } else {
-        engine.decide(row, context, sections, keep);
-        if (keep) this.#offerToSample(row, found, decider.tenants);
-      }
+      const isCut = found.isSplit && sections.length > 1;
+      if (keep || !isCut) engine.decide(row, context, sections, keep);
+      if (keep) this.#offerToSample(row, found, decider.tenants);
+      // What is kept is for messages of one epoch. What becomes of this one depends on its items as well.
+      if (isCut) engine.decide(row, context, [this.#splitSection(decision, found)], false);
       newRows.push(row);
       if (mayEnd && this.#tools.isDue()) return { rows: row + 1, newRows, refused };
     }

@@ -117,6 +117,11 @@ export class Tenants {
   }
 }
 
+/** The header in which a route finds its tenant; null for a route that does not ask. */
+export function askedHeader(options: TenantOptions): string | null {
+  return asks(options) ? options.header : null;
+}
+
 function asks({ label, pass }: TenantOptions): boolean {
   return label !== null || pass;
 }

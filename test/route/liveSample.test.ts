@@ -1,9 +1,15 @@
 /** The sample of live series: by itself over a table made of a set, and in a router with real requests. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { SAMPLE_PLACES, type SeriesKey } from "../../src/engine/engine.ts";
+import { describe, expect, it, vi } from "vitest";
+import { Engine, SAMPLE_PLACES, type SeriesKey } from "../../src/engine/engine.ts";
 import { estimateCount, estimateShare } from "../../src/route/estimate.ts";
-import { LiveSample, type SampleLimits, type SampleState } from "../../src/route/liveSample.ts";
+import {
+  LiveSample,
+  type SampledTable,
+  type SampleLimits,
+  type SampleState,
+} from "../../src/route/liveSample.ts";
+import type { TenantOptions } from "../../src/route/options.ts";
 import type { Router } from "../../src/route/router.ts";
 import { type RequestTenants, SHARED_CONTEXT, Tenants, UNKEPT_CONTEXT } from "../../src/route/tenants.ts";
 import { label, sample, series, seriesOf } from "../wire/handmade.ts";
@@ -158,6 +164,19 @@ describe("what is in the sample", () => {
     expect(numbersIn(one.sample)).toEqual([1]);
   });
 
+  it("is one of which all messages are cut by a border of periods", () => {
+    const periods = [
+      { fromMs: null, slots: slotsOf("a") },
+      { fromMs: 5_000, slots: slotsOf("b") },
+    ];
+    const one = router({}, exampleRoute({ periods }));
+    const cut = series(label("a", "1"), sample(4_999), sample(5_000));
+    for (let times = 0; times < 2; times++) {
+      expect(routePlain(one, cut).consignments).toHaveLength(2);
+      expect(one.sample.series).toHaveLength(1);
+    }
+  });
+
   it.each([
     { name: "refused", plain: series(label("a", "1"), label("a", "2"), sample(1)) },
     { name: "without a decision in the table", plain: series(label("a", "1"), sample(1), label("b", "2")) },
@@ -191,22 +210,61 @@ describe("what is in the sample", () => {
   });
 });
 
-/** A sample over a table that is a set, in which a series has the number of its place. */
-class TableOfSets {
-  readonly known = new Set<number>();
-  readonly sample: LiveSample;
+/** A table of two generations that are sets, in which a series has its number for a key, and the sample over it. */
+class TableOfSets implements SampledTable {
+  turns = 0;
+  sample: LiveSample;
+  readonly #limits: SampleLimits;
+  #young = new Set<number>();
+  #old = new Set<number>();
+  /** How many more turns those live that a reload handed over, and that have not come since. */
+  readonly #handed = new Map<number, number>();
 
   constructor(limits: SampleLimits) {
-    this.sample = new LiveSample(["h"], ({ word0 }: SeriesKey) => this.known.has(word0), limits);
+    this.#limits = limits;
+    this.sample = new LiveSample(["h"], this, null, limits);
   }
 
-  offer(number: number, place: number, bytes: number): void {
-    if (!this.sample.wants(place, bytes)) return;
-    const key = { word0: number, word1: 0, word2: 0, word3: 0 };
+  knows({ word0 }: SeriesKey): boolean {
+    return this.#young.has(word0) || this.#old.has(word0);
+  }
+
+  get live(): number[] {
+    return [...new Set([...this.#young, ...this.#old, ...this.#handed.keys()])];
+  }
+
+  /** What is known is not decided anew, and so not offered. */
+  come(number: number, place: number, bytes: number): void {
+    const isKnown = this.knows({ word0: number, ...OTHER_WORDS });
+    this.#young.add(number);
+    this.#handed.delete(number);
+    if (isKnown || !this.sample.wants(place, bytes)) return;
     const tenants = { context: SHARED_CONTEXT, byRoute: [null] };
-    this.sample.offer(place, { key, tenants, labels: new Uint8Array(bytes).fill(number) });
+    const labels = new Uint8Array(bytes).fill(number);
+    this.sample.offer(place, { key: { word0: number, ...OTHER_WORDS }, tenants, labels });
+  }
+
+  turn(): void {
+    this.turns += 1;
+    this.#old = this.#young;
+    this.#young = new Set();
+    for (const [number, left] of this.#handed) {
+      if (left === 1) this.#handed.delete(number);
+      else this.#handed.set(number, left - 1);
+    }
+  }
+
+  /** Empties it, and has a sample in the place of the one before. */
+  reload(): void {
+    const before = this.sample.handOver();
+    for (const known of [...this.#young, ...this.#old]) this.#handed.set(known, 2);
+    this.#young.clear();
+    this.#old.clear();
+    this.sample = new LiveSample(["h"], this, before, this.#limits);
   }
 }
+
+const OTHER_WORDS = { word1: 0, word2: 0, word3: 0 };
 
 describe("a sample of at most 8 series", () => {
   const numbers = 60;
@@ -214,27 +272,29 @@ describe("a sample of at most 8 series", () => {
   const placeOf = (number: number): number =>
     Math.floor((((number * 37) % numbers) / numbers) * SAMPLE_PLACES);
 
-  it("holds just the live series below its threshold, which only falls, whatever comes and goes", () => {
-    const step = fc.record({
-      number: fc.integer({ min: 0, max: numbers - 1 }),
-      goes: fc.boolean(),
-      bytes: fc.integer({ min: 1, max: 50 }),
-    });
+  it("holds just the live series below its threshold, which only falls, whatever comes, goes and is handed over", () => {
+    const number = fc.integer({ min: 0, max: numbers - 1 });
+    const bytes = fc.integer({ min: 1, max: 50 });
+    const step = fc.oneof(
+      { weight: 12, arbitrary: fc.record({ kind: fc.constant("come" as const), number, bytes }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("turn" as const) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("reload" as const) }) },
+    );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
         const table = new TableOfSets({ series: 8, bytes: 400 });
         let fraction = 1;
-        for (const { number, goes, bytes } of steps) {
-          if (goes) table.known.delete(number);
-          else {
-            table.known.add(number);
-            table.offer(number, placeOf(number), bytes);
-          }
+        for (const each of steps) {
+          if (each.kind === "come") table.come(each.number, placeOf(each.number), each.bytes);
+          else if (each.kind === "turn") table.turn();
+          else table.reload();
           const state = table.sample.state;
           expect(state.fraction).toBeLessThanOrEqual(fraction);
           fraction = state.fraction;
-          const below = [...table.known].filter((live) => placeOf(live) < fraction * SAMPLE_PLACES);
+          const below = table.live.filter((live) => placeOf(live) < fraction * SAMPLE_PLACES);
           expect(state.series.map(({ labels }) => labels[0]).sort()).toEqual(below.sort());
+          expect(state.isExact).toBe(fraction === 1);
+          expect(state.known.value).toBeCloseTo(below.length / fraction, 6);
           expect(state.series.length).toBeLessThanOrEqual(16);
           expect(state.series.reduce((sum, { labels }) => sum + labels.length, 0)).toBeLessThanOrEqual(400);
         }
@@ -244,16 +304,140 @@ describe("a sample of at most 8 series", () => {
 
   it("is smaller, and not exact, after most series have gone", () => {
     const table = new TableOfSets({ series: 8, bytes: 10_000 });
-    for (const number of range(0, numbers)) {
-      table.known.add(number);
-      table.offer(number, placeOf(number), 1);
-    }
+    const send = (numbers: readonly number[]): void => {
+      for (const number of numbers) table.come(number, placeOf(number), 1);
+    };
+    send(range(0, numbers));
     const { fraction } = table.sample.state;
     expect(fraction).toBeLessThan(0.4);
-    for (const number of range(5, numbers)) table.known.delete(number);
+    table.turn();
+    send(range(0, 5));
+    table.turn();
     const { series: left, isExact, fraction: now } = table.sample.state;
     expect(left.length).toBeLessThan(5);
     expect({ isExact, now }).toEqual({ isExact: false, now: fraction });
+  });
+});
+
+describe("a router in the place of another", () => {
+  const shape = { tableSeries: 1_000_000, tableBytes: 256 * MIB };
+  const following = (before: Router, more: RouterShape = {}, route = ROUTE): Router =>
+    router({ ...shape, before, ...more }, route);
+  const otherwise = exampleRoute({
+    upstreams: slotsOf("a", "b"),
+    keyFormat: "flat",
+    relabel: rulesOf(keep("job", "x")),
+  });
+
+  it("has the series of the one before, all of them if that had, each once when they come again", () => {
+    const one = router();
+    send(one, range(0, 1000));
+    const other = following(one, {}, otherwise);
+    const exactly = { isExact: true, fraction: 1, known: { value: 1000, standardError: 0 } };
+    expect(other.decisionTable.series).toBe(0);
+    expect(other.sample).toMatchObject(exactly);
+    expect(numbersIn(other.sample)).toEqual(range(0, 1000));
+    send(other, range(0, 500));
+    expect(other.sample).toMatchObject(exactly);
+    send(other, range(1000, 1200));
+    expect(numbersIn(following(other).sample)).toEqual(range(0, 1200));
+  });
+
+  it("has no series that the one before had lost", () => {
+    const one = router({ tableSeries: 500 });
+    for (let from = 0; from < 4000; from += 100) send(one, range(from, from + 100));
+    const left = numbersIn(one.sample);
+    expect(left.length).toBeLessThanOrEqual(1000);
+    expect(numbersIn(following(one).sample)).toEqual(left);
+  });
+
+  it("loses those that do not come again when its table has turned twice, and those alone", () => {
+    const one = router({ tableSeries: 500 });
+    send(one, range(0, 200));
+    const other = following(one, { tableSeries: 500 });
+    const some = range(0, 50);
+    // Sent in turn with those that stay, others fill a generation, and turn it with the request behind.
+    const fill = (from: number): void => {
+      for (let number = from; number < from + 500; number += 50) {
+        send(other, range(number, number + 50));
+        send(other, some);
+      }
+    };
+    fill(1000);
+    expect(numbersIn(other.sample).slice(0, 200)).toEqual(range(0, 200));
+    fill(2000);
+    fill(3000);
+    expect(numbersIn(other.sample).filter((number) => number < 1000)).toEqual(some);
+    expect(other.sample.isExact).toBe(true);
+  });
+
+  it("goes on with a sample of many series, and tells how many there are within four standard errors", () => {
+    const one = router();
+    send(one, range(0, 40_000));
+    const before = one.sample;
+    const other = following(one, {}, otherwise);
+    expect(other.sample).toMatchObject({ isExact: false, fraction: before.fraction, known: before.known });
+    expect(numbersIn(other.sample)).toEqual(numbersIn(before));
+    send(other, range(20_000, 60_000));
+    const { fraction, known } = other.sample;
+    expect(fraction).toBeLessThanOrEqual(before.fraction);
+    expect(known.standardError).toBeLessThan(600);
+    expect(Math.abs(known.value - 60_000)).toBeLessThan(4 * known.standardError);
+  });
+
+  describe("with tenants", () => {
+    const tenant = { header: "x-scope-orgid", label: "tenant", pass: false };
+    const route = exampleRoute({ tenant });
+    const sent = (to: Router, options: TenantOptions): void => {
+      const tenants = new Tenants([options], 100);
+      for (const name of ["red", "blue"]) {
+        send(
+          to,
+          range(0, 10),
+          tenants.of(() => [name]),
+        );
+      }
+    };
+    const one = (): Router => {
+      const before = router({}, route);
+      sent(before, tenant);
+      return before;
+    };
+
+    it("has the series of each, once, while routes find them in the same headers", () => {
+      const other = following(one(), {}, exampleRoute({ tenant: { ...tenant, label: null, pass: true } }));
+      sent(other, tenant);
+      const names = other.sample.series.map((each) => each.tenants.get("x-scope-orgid")?.text ?? "");
+      expect(names.sort()).toEqual([...Array<string>(10).fill("blue"), ...Array<string>(10).fill("red")]);
+    });
+
+    it.each([
+      { name: "another header", options: { ...tenant, header: "x-other" } },
+      { name: "none", options: { ...tenant, label: null } },
+    ])("begins anew when they ask for $name", ({ options }) => {
+      const other = following(one(), {}, exampleRoute({ tenant: options }));
+      expect(other.sample).toMatchObject({ isExact: true, series: [] });
+      sent(other, options);
+      expect(other.sample.series).toHaveLength(options.label === null ? 10 : 20);
+    });
+  });
+
+  it("leaves the sample to the one before, if there is no memory for it", () => {
+    const one = router();
+    send(one, range(0, 1000));
+    // No size that fits into 32 bits has it trip in truth where memory is only taken when it is used.
+    const configure = vi.spyOn(Engine.prototype, "configure").mockImplementationOnce(() => {
+      throw new WebAssembly.RuntimeError("unreachable");
+    });
+    try {
+      expect(() => following(one)).toThrow(WebAssembly.RuntimeError);
+    } finally {
+      configure.mockRestore();
+    }
+    expect(one.decisionTable.series).toBe(0);
+    expect(numbersIn(one.sample)).toEqual(range(0, 1000));
+    send(one, range(500, 1500));
+    expect(numbersIn(one.sample)).toEqual(range(0, 1500));
   });
 });
 

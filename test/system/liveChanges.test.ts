@@ -28,7 +28,7 @@ const RECEIVERS = 5;
 const GATEWAYS = ["gateway-a", "gateway-b"];
 /**
  * Requests of each sender while nothing changes. Two bring every series. The first may be under way when a configuration comes
- * into force, and what has items of two periods is not in the sample before it comes without.
+ * into force.
  */
 const REQUESTS_BETWEEN = 5;
 /** A period begins after so many times what a plan of it takes: it is planned and loaded before. */
