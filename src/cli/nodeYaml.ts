@@ -15,7 +15,7 @@ function plainValue(node: ConfigNode): unknown {
     case "nothing":
       return null;
     case "text":
-      return node.plain && /^([-+]?\d[\w.]*|true|false)$/.test(node.text)
+      return node.plain && /^([-+]?\.?\d[\w.+-]*|true|false)$/i.test(node.text)
         ? new WrittenPlain(node.text)
         : node.text;
     case "list":

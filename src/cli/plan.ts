@@ -1,21 +1,20 @@
 /** `plan`: what a change of the configuration would move. */
 import { readFileSync } from "node:fs";
-import type { Config } from "../config/config.ts";
 import { loadDocument, type LoadOptions } from "../config/load.ts";
-import type { MapNode } from "../config/node.ts";
 import { formatProblem } from "../config/problem.ts";
 import { parseDuration } from "../config/units.ts";
+import { formatMoment } from "../moment.ts";
 import { type PlanRequest, readPlanAnswer } from "../plan/api.ts";
 import { comparePlacements } from "../plan/comparePlacements.ts";
 import type { PlanConfig } from "../plan/planConfig.ts";
 import { planLines } from "../plan/planText.ts";
 import type { PlanReport } from "../plan/report.ts";
-import { routePairs } from "../plan/routePair.ts";
 import type { SampleState } from "../route/liveSample.ts";
 import { yamlLines } from "./nodeYaml.ts";
+import { proposePeriods, type ValidFile } from "./periodProposal.ts";
 import { type NamedTenants, noSeries, seriesOfFile, seriesOfRequests } from "./planSeries.ts";
 import { printable } from "./printable.ts";
-import { effectiveFrom, proposedTopology } from "./topologyProposal.ts";
+import { effectiveFrom } from "./topologyProposal.ts";
 
 export interface PlanCommand {
   /** May be left out with a gateway: it compares with what it runs. */
@@ -43,11 +42,14 @@ const NEVER_DUE = (): boolean => false;
 /** The gateway decides tens of thousands of series beside its work. */
 const ANSWER_WITHIN_MS = 120_000;
 const NOT_FOUND = 404;
+/** A year of four digits is wanted in any case. */
+const LONGEST_MS = 1000 * 365 * 86_400_000;
 
 /**
  * Plans a change.
  *
- * @returns the exit code: 1 when a file is invalid or the gateway cannot tell, 2 for options that do not go together
+ * @returns the exit code: 1 when a file is invalid, the gateway cannot tell, or the change cannot be written as a period,
+ *          2 for options that do not go together
  * @throws {SyntaxError} for series that cannot be read
  */
 export async function plan(command: PlanCommand, tools: PlanTools): Promise<number> {
@@ -70,8 +72,7 @@ export async function plan(command: PlanCommand, tools: PlanTools): Promise<numb
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   show(step.value, command, tools);
-  if (command.effective !== undefined) propose(...documents, command, tools);
-  return 0;
+  return command.effective === undefined ? 0 : propose(...documents, command, tools);
 }
 
 /** What is wrong with the options, taken together. */
@@ -98,28 +99,29 @@ function faultOf({
   if (effective === undefined || round === undefined) return null;
   if (from === undefined) return "wants --from for --effective: the period before is written, too";
   if (json) return "prints YAML for --effective, which --json leaves no room for";
-  if (parseDuration(effective) === null) return "wants --effective as a duration, such as 10m";
-  return (parseDuration(round) ?? 0) > 0 ? null : "wants --round as a duration, such as 1m";
+  if (!isWithin(parseDuration(effective), 0)) return "wants --effective as a duration, such as 10m";
+  return isWithin(parseDuration(round), 1) ? null : "wants --round as a duration, such as 1m";
 }
 
-/** A valid file. */
-interface ValidFile {
-  readonly config: Config;
-  /** In native form. */
-  readonly document: MapNode;
+function isWithin(durationMs: number | null, leastMs: number): boolean {
+  return durationMs !== null && durationMs >= leastMs && durationMs <= LONGEST_MS;
+}
+
+interface PlanFile extends ValidFile {
   readonly isLegacy: boolean;
 }
 
 /** Says what is wrong with either of them. */
-function loadBoth({ from, to }: PlanCommand, tools: PlanTools): readonly [ValidFile, ValidFile] | null {
+function loadBoth({ from, to }: PlanCommand, tools: PlanTools): readonly [PlanFile, PlanFile] | null {
   const before = loadOrComplain(from ?? "", tools.fromOptions, tools);
   const after = loadOrComplain(to, tools.toOptions, tools);
   return before === null || after === null ? null : [before, after];
 }
 
-function loadOrComplain(file: string, options: LoadOptions, { complain }: PlanTools): ValidFile | null {
+function loadOrComplain(file: string, options: LoadOptions, { complain }: PlanTools): PlanFile | null {
   const { origin, config, document, problems } = loadDocument(file, options);
-  if (config !== null && document !== null) return { config, document, isLegacy: origin === "legacy" };
+  if (config !== null && document !== null)
+    return { name: file, config, document, isLegacy: origin === "legacy" };
   for (const problem of problems) complain(formatProblem(problem));
   return null;
 }
@@ -143,26 +145,30 @@ function show(report: PlanReport, { json }: PlanCommand, { print }: PlanTools): 
   else for (const line of planLines(report)) print(printable(line));
 }
 
-/** Prints the topologies that bring the change of each list into force at a moment. */
-function propose(before: ValidFile, after: ValidFile, command: PlanCommand, tools: PlanTools): void {
-  const { nowMs, print, complain } = tools;
+/**
+ * Prints the topologies that bring the change of each list into force at a moment; nothing when one of them would not be valid.
+ *
+ * @returns the exit code
+ */
+function propose(before: ValidFile, after: ValidFile, command: PlanCommand, tools: PlanTools): number {
+  const { nowMs, toOptions, print, complain } = tools;
   const [effectiveMs, roundMs] = [command.effective, command.round].map(
     (text) => parseDuration(text ?? "") ?? 0,
   );
-  const from = effectiveFrom(nowMs, effectiveMs ?? 0, roundMs ?? 1);
-  let proposed = 0;
-  for (const pair of routePairs(before.config, after.config)) {
-    const newest = pair.eras.at(-1);
-    if (!pair.keysAlike || newest === undefined || pair.isSameIn(newest)) continue;
-    const topology = proposedTopology(before.document, after.document, pair.name, from);
-    if (topology === null) continue;
-    const comment = `route ${printable(pair.name)}, in the place of its upstreams or topology; reload every replica before ${from}`;
+  const fromMs = effectiveFrom(nowMs, effectiveMs ?? 0, roundMs ?? 1);
+  const proposal = proposePeriods(before, after, fromMs, toOptions);
+  if (proposal.kind === "refused") {
+    for (const line of proposal.lines) complain(printable(line));
+    return 1;
+  }
+  for (const [name, topology] of proposal.topologies) {
+    const comment = `route ${printable(name)}, in the place of its upstreams or topology; reload every replica before ${formatMoment(fromMs)}`;
     print("");
     yamlLines(topology, comment).forEach(print);
-    proposed += 1;
   }
-  if (proposed === 0)
+  if (proposal.topologies.size === 0)
     complain("no route differs in its list of upstreams alone, so there is no period to propose");
+  return 0;
 }
 
 /** Asks a running gateway, which knows its series. It looks at no file that the texts name, and need not have them. */
@@ -177,9 +183,7 @@ async function planAtGateway(command: PlanCommand, gateway: string, tools: PlanT
   show(answer, command, tools);
   if (command.effective === undefined) return 0;
   const documents = loadBoth(command, tools);
-  if (documents === null) return 1;
-  propose(...documents, command, tools);
-  return 0;
+  return documents === null ? 1 : propose(...documents, command, tools);
 }
 
 /** Answers in text what went wrong. */

@@ -6,6 +6,7 @@
  */
 import { formatMoment } from "../moment.ts";
 import type { ConfigNode, MapNode, TextNode } from "../config/node.ts";
+import type { Place } from "../config/problem.ts";
 
 type ListNode = Extract<ConfigNode, { kind: "list" }>;
 
@@ -18,24 +19,27 @@ interface PeriodNode {
 /** What of an upstream may differ from period to period; the rest is said once. */
 const OF_A_PERIOD = ["name", "weight", "removed"];
 
-/** A moment at which all replicas have the change: rounded up, so that windows of that length begin with it. */
-export function effectiveFrom(nowMs: number, effectiveMs: number, roundMs: number): string {
-  const atMs = Math.ceil((nowMs + effectiveMs) / roundMs) * roundMs;
-  return formatMoment(atMs);
+/**
+ * A moment at which all replicas have the change: rounded up, so that windows of that length begin with it.
+ *
+ * @returns milliseconds since the epoch
+ */
+export function effectiveFrom(nowMs: number, effectiveMs: number, roundMs: number): number {
+  return Math.ceil((nowMs + effectiveMs) / roundMs) * roundMs;
 }
 
 /**
  * The topology that has the periods of the old document and, from a moment on, the new document's newest list.
  *
- * @param from as RFC 3339
+ * @param fromMs behind those of all periods of the old document, in milliseconds since the epoch
  * @returns null where one of the documents does not have the route
  */
 export function proposedTopology(
   before: MapNode,
   after: MapNode,
   route: string,
-  from: string,
-): ConfigNode | null {
+  fromMs: number,
+): MapNode | null {
   const [old, now] = [periodsOf(before, route), periodsOf(after, route)];
   const newest = now?.at(-1);
   const [first] = old ?? [];
@@ -47,7 +51,7 @@ export function proposedTopology(
     for (const upstream of upstreams)
       if (upstream.entries.has("url")) described.set(nameOf(upstream), upstream);
   }
-  const periods = [...old, { from: textAt(from, place), upstreams: newest.upstreams }];
+  const periods = [...old, { from: textAt(formatMoment(fromMs), place), upstreams: newest.upstreams }];
   const told = new Set<string>();
   const items = periods.map((period): ConfigNode => {
     const upstreams = period.upstreams.map((upstream) => describedOnce(upstream, described, told));
@@ -60,6 +64,25 @@ export function proposedTopology(
   return mapOf([["topology", { kind: "list", place, items }]], place);
 }
 
+/** Where the newest period of a route begins, in its document; null without periods. */
+export function newestFromPlace(document: MapNode, route: string): Place | null {
+  return periodsOf(document, route)?.at(-1)?.from?.place ?? null;
+}
+
+/** A document in which routes have the topologies that are proposed for them, by their names, in the place of their lists. */
+export function withTopologies(document: MapNode, proposed: ReadonlyMap<string, MapNode>): MapNode {
+  const routes = listOf(document, "routes");
+  if (routes === null) return document;
+  const items = routes.items.map((route): ConfigNode => {
+    const topology = route.kind === "map" ? proposed.get(nameOf(route)) : undefined;
+    if (route.kind !== "map" || topology === undefined) return route;
+    const others = [...route.entries].filter(([key]) => key !== "upstreams" && key !== "topology");
+    return { ...route, entries: new Map([...others, ...topology.entries]) };
+  });
+  const changed = { key: routes.place, value: { ...routes, items } };
+  return { ...document, entries: new Map([...document.entries, ["routes", changed]]) };
+}
+
 /** An upstream with all that is known of it where it comes first, and with its name from then on. */
 function describedOnce(
   upstream: MapNode,
@@ -67,7 +90,7 @@ function describedOnce(
   told: Set<string>,
 ): MapNode {
   const name = nameOf(upstream);
-  const isTombstone = valueOf(upstream, "removed") === "true";
+  const isTombstone = /^true$/i.test(valueOf(upstream, "removed") ?? "");
   const ofPeriod = [...upstream.entries].filter(([key]) => OF_A_PERIOD.includes(key));
   const full = described.get(name);
   if (isTombstone || full === undefined || told.has(name)) {
@@ -81,7 +104,7 @@ function describedOnce(
 /** null when there is no such route, or it has no upstreams. */
 function periodsOf(document: MapNode, name: string): readonly PeriodNode[] | null {
   const routes = listOf(document, "routes")?.items ?? [];
-  const route = routes.find((item): item is MapNode => item.kind === "map" && valueOf(item, "name") === name);
+  const route = routes.find((item): item is MapNode => item.kind === "map" && nameOf(item) === name);
   if (route === undefined) return null;
   const topology = listOf(route, "topology");
   if (topology === null) {
@@ -108,8 +131,9 @@ function valueOf(node: MapNode, key: string): string | null {
   return value?.kind === "text" ? value.text : null;
 }
 
-function nameOf(upstream: MapNode): string {
-  return valueOf(upstream, "name") ?? "";
+/** Of a route or an upstream. */
+function nameOf(named: MapNode): string {
+  return valueOf(named, "name") ?? "";
 }
 
 function textAt(text: string, place: MapNode["place"]): TextNode {

@@ -60,6 +60,18 @@ export function loadDocument(file: string, options: LoadOptions): LoadedDocument
 }
 
 /**
+ * Says what is wrong with a native document that was put together from those of files.
+ *
+ * @param file as in parseConfig()
+ * @returns with the places that its values have where they come from
+ */
+export function checkDocument(document: MapNode, file: string, options: LoadOptions): readonly Problem[] {
+  const problems = new ProblemList(file);
+  readNative(document, new SecretFiles(dirname(resolve(file))), options, problems);
+  return problems.inOrder();
+}
+
+/**
  * Reads the text of a file.
  *
  * @param file name for messages; relative paths of secrets start at its folder

@@ -190,7 +190,7 @@ describe("plan of a change that is to take effect later", () => {
     const from = configFile("a.yaml", "v0 v1 v2");
     const text = readFileSync(configFile("b.yaml", "v0 -v1 v2 v3"), "utf8");
     const to = write("b.yaml", text.replace('"http://v3:8429/w"', `"http://v3:8429/w", ${auth}`));
-    const { code, lines } = await run({ from, to, effective: "10m", round: "1m" });
+    const { code, lines } = await run({ from, to, series: seriesFile(1000), effective: "10m", round: "1m" });
     expect(code).toBe(0);
     const yaml = lines.slice(lines.findIndex((line) => line.startsWith("# route r"))).join("\n");
     expect(`${yaml}\n`).toBe(
@@ -247,7 +247,7 @@ topology:
 
   it("rounds its moment up to the interval", async () => {
     const [from, to] = [configFile("a.yaml", "v0"), configFile("b.yaml", "v0 v1")];
-    const { lines } = await run({ from, to, effective: "90s", round: "5m" });
+    const { lines } = await run({ from, to, series: seriesFile(1000), effective: "90s", round: "5m" });
     expect(lines).toContainEqual(expect.stringContaining("from: 2026-06-01T12:05:00Z"));
   });
 
@@ -264,7 +264,7 @@ topology:
     const after = documentOf(
       "{name: a}, {name: b, url: 'http://new/w', weight: 3}, {name: c, url: 'http://c/w'}",
     );
-    const proposed = proposedTopology(before, after, "r", "2027-01-01T00:00:00Z");
+    const proposed = proposedTopology(before, after, "r", Date.parse("2027-01-01T00:00:00Z"));
     expect(proposed === null ? [] : yamlLines(proposed, "c")).toEqual(
       `# c
 
@@ -286,12 +286,33 @@ topology:
       - name: c
         url: http://c/w`.split("\n"),
     );
-    expect(proposedTopology(before, after, "another", "2027-01-01T00:00:00Z")).toBeNull();
+    expect(proposedTopology(before, after, "another", 0)).toBeNull();
+  });
+
+  it("prints no YAML when a period is there that begins later, and says so with its place", async () => {
+    const text = (names: string): string => {
+      const lists = names.split(" ").map((name) => `{name: ${name}, url: "http://${name}/w"}`);
+      return `routes: [{name: r, topology: [{upstreams: [${lists[0] ?? ""}]}, {from: 2026-06-01T13:00:00Z, upstreams: [${lists.join()}]}]}]`;
+    };
+    const [from, to] = [write("a.yaml", text("v0 v1")), write("b.yaml", text("v0 v1 v2"))];
+    const series = seriesFile(1000);
+    const early = await run({ from, to, series, effective: "1h", round: "1m" });
+    expect(early.code).toBe(1);
+    expect(early.complaints).toEqual([
+      expect.stringMatching(
+        /^\/a\.yaml:1:\d+: routes\[0\]\.topology\[1\]\.from: want a period that begins before 2026-06-01T13:00:00Z/,
+      ),
+    ]);
+    expect(early.lines[0]).toContain("of the copies of route r");
+    expect(early.lines.some((line) => line.includes("topology:"))).toBe(false);
+    const late = await run({ from, to, series, effective: "2h", round: "1m" });
+    expect(late).toMatchObject({ code: 0, complaints: [] });
+    expect(late.lines).toContain("  - from: 2026-06-01T14:00:00Z");
   });
 
   it("says when there is nothing that a period could hold", async () => {
     const [from, to] = [configFile("a.yaml", "v0"), configFile("b.yaml", "v0", "tasks: {count: 16}")];
-    const { complaints } = await run({ from, to, effective: "1m", round: "1m" });
+    const { complaints } = await run({ from, to, series: seriesFile(1000), effective: "1m", round: "1m" });
     expect(complaints).toEqual([
       "no route differs in its list of upstreams alone, so there is no period to propose",
     ]);
@@ -420,6 +441,11 @@ describe("plan's exit code", () => {
     {
       name: "of no duration",
       options: { effective: "soon", round: "1m" },
+      what: "wants --effective as a duration",
+    },
+    {
+      name: "of a moment that no year of four digits has",
+      options: { effective: "9000y", round: "1m" },
       what: "wants --effective as a duration",
     },
     { name: "of no interval", options: { effective: "1m", round: "0" }, what: "wants --round as a duration" },
