@@ -20,7 +20,7 @@ import { formatProblem } from "./config/problem.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import { comparePlacements } from "./plan/comparePlacements.ts";
 import { currentShares, type SharesReport } from "./plan/currentShares.ts";
-import { headline, planLines } from "./plan/planText.ts";
+import { headline, planLines, routeHeadline } from "./plan/planText.ts";
 import type { PlanReport } from "./plan/report.ts";
 import { movesOf, refusalLines, type RouteMove } from "./reload/guard.ts";
 import { Explainer } from "./explain/explainer.ts";
@@ -261,7 +261,7 @@ export class Gateway {
     this.#server.setLimits(config.limits);
     this.#admin.setToken(config.admin.token);
     this.#metrics.configured(publicHash(config), Date.now());
-    this.#metrics.moved(new Map(move.ratios.map(({ route, ratio }) => [route, ratio])));
+    this.#metrics.moved(move.ratios);
     return { kind: "applied", lines: [...move.lines, ...restartLines(this.#started, config)] };
   }
 
@@ -301,7 +301,12 @@ export class Gateway {
     const isTooLarge = ratios.some(({ ratio }) => ratio > maxMovedRatio);
     return {
       ratios,
-      lines: [headline(report), ...report.routes.flatMap(({ advice }) => advice)],
+      lines: [
+        headline(report),
+        ...report.routes
+          .filter(({ change }) => change !== "same")
+          .flatMap((route) => [routeHeadline(route), ...route.advice]),
+      ],
       refusal: isTooLarge ? refusalLines(ratios, maxMovedRatio, planLines(report)) : null,
     };
   }

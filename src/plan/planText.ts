@@ -33,10 +33,10 @@ export function planLines(report: PlanReport): string[] {
   ];
 }
 
-function routeLines(route: RouteReport): string[] {
-  const { change, moved, retasked, begun, ceased } = route;
-  if (change === "new") return [`route ${route.route}: new`, ...balanceLines(route)];
-  if (change === "gone") return [`route ${route.route}: gone, and with it all of its copies`];
+/** What would move of one route, in one line: elsewhere, and into another task. */
+export function routeHeadline({ route, change, moved, retasked, begun, ceased }: RouteReport): string {
+  if (change === "new") return `route ${route}: new`;
+  if (change === "gone") return `route ${route}: gone, and with it all of its copies`;
   const others = [
     ...(retasked.share > 0 ? [`${percent(retasked)} get another task`] : []),
     ...(ceased.share > 0 ? [`${percent(ceased)} go nowhere instead`] : []),
@@ -46,8 +46,15 @@ function routeLines(route: RouteReport): string[] {
     moved.share === 0
       ? "nothing leaves its upstream"
       : `${percent(moved)} of its copies leave their upstream`;
+  return `route ${route}: ${[what, ...others].join("; ")}`;
+}
+
+function routeLines(route: RouteReport): string[] {
+  const line = routeHeadline(route);
+  if (route.change === "new") return [line, ...balanceLines(route)];
+  if (route.change === "gone") return [line];
   return [
-    `route ${route.route}: ${[what, ...others].join("; ")}`,
+    line,
     ...listLines(route),
     ...pairLines(route.from_to),
     ...eraLines(route),

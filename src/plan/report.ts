@@ -121,6 +121,7 @@ export interface EraReport {
   /** null: from the beginning of time. */
   readonly from: string | null;
   readonly moved: Share;
+  readonly retasked: Share;
   readonly changed: Share;
 }
 

@@ -134,6 +134,7 @@ class Figures {
     return {
       from: timeText(fromMs),
       moved: this.certain(number, movement.moved(this.fraction)),
+      retasked: this.certain(number, movement.retasked(this.fraction)),
       changed: this.certain(number, movement.changed(this.fraction)),
     };
   }

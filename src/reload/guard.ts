@@ -1,32 +1,43 @@
 /** Whether a change moves more than a reload may move. */
-import type { PlanReport, RouteReport } from "../plan/report.ts";
+import type { PlanReport, RouteReport, Share } from "../plan/report.ts";
 
-/** What a change moves of one route, at most, of the items that are still to come. */
+/** What a change moves of one route, at most, of the items that are still to come: shares of its copies, from 0 to 1. */
 export interface RouteMove {
   readonly route: string;
-  /** 0 to 1. */
+  /** Elsewhere or in another task, or both: what may be too much. */
   readonly ratio: number;
+  /** Elsewhere, whatever their task; those that go nowhere any more included. */
+  readonly moved: number;
+  /** In another task, wherever they go. */
+  readonly retasked: number;
 }
 
 /**
- * By route: the largest share of its copies that is elsewhere, or in another task, than before the change, in any period that
- * items of the last `lateMs` or later fall into. Older ones are replayed at most, and to delete past periods is no move.
+ * By route: the largest shares of its copies that are otherwise than before the change, in any period that items of the last
+ * `lateMs` or later fall into. Older ones are replayed at most, and to delete past periods is no move.
  *
  * @param nowMs milliseconds since the epoch
  */
 export function movesOf({ routes }: PlanReport, nowMs: number, lateMs: number): RouteMove[] {
-  return routes
-    .filter(({ change }) => change !== "new")
-    .map((route) => ({ route: route.route, ratio: largestOf(route, nowMs - lateMs) }));
+  return routes.filter(({ change }) => change !== "new").map((route) => moveOf(route, nowMs - lateMs));
 }
 
-function largestOf({ change, changed, eras }: RouteReport, sinceMs: number): number {
-  if (change === "gone") return 1;
+function moveOf({ route, change, moved, retasked, changed, eras }: RouteReport, sinceMs: number): RouteMove {
+  if (change === "gone") return { route, ratio: 1, moved: 1, retasked: 0 };
   const current = eras.filter((_, index) => {
     const until = eras[index + 1]?.from ?? null;
     return until === null || Date.parse(until) > sinceMs;
   });
-  return Math.max(changed.share, ...current.map((era) => era.changed.share));
+  return {
+    route,
+    ratio: largest([changed, ...current.map((era) => era.changed)]),
+    moved: largest([moved, ...current.map((era) => era.moved)]),
+    retasked: largest([retasked, ...current.map((era) => era.retasked)]),
+  };
+}
+
+function largest(shares: readonly Share[]): number {
+  return Math.max(...shares.map(({ share }) => share));
 }
 
 /** What is said of a change that moves too much. @param lines of the plan */

@@ -251,7 +251,12 @@ export class Metrics {
   );
   readonly #moved = this.#gauge(
     "reload_moved_ratio",
-    "Share of a route's series that the last reload has moved to other upstreams",
+    "Share of a route's series, as copies, that the last reload has moved to other upstreams",
+    ["route"],
+  );
+  readonly #retasked = this.#gauge(
+    "reload_retasked_ratio",
+    "Share of a route's series, as copies, that the last reload has given another task",
     ["route"],
   );
 
@@ -469,10 +474,16 @@ export class Metrics {
     this.#reloadSuccessful.set(result === "applied" ? 1 : 0);
   }
 
-  /** @param ratios 0 to 1, by route; routes that are not in it have none any more */
-  moved(ratios: ReadonlyMap<string, number>): void {
+  /** @param routes with shares from 0 to 1; those that are not in it have none any more */
+  moved(
+    routes: readonly { readonly route: string; readonly moved: number; readonly retasked: number }[],
+  ): void {
     this.#moved.reset();
-    for (const [route, ratio] of ratios) this.#moved.set({ route }, ratio);
+    this.#retasked.reset();
+    for (const { route, moved, retasked } of routes) {
+      this.#moved.set({ route }, moved);
+      this.#retasked.set({ route }, retasked);
+    }
   }
 
   async exposition(): Promise<{ contentType: string; text: string }> {

@@ -390,8 +390,8 @@ describe("periods", () => {
     );
     const from = formatMoment(NOW + HOUR);
     expect(report.eras).toEqual([
-      { from: null, moved: exactly(0), changed: exactly(0) },
-      { from, moved: report.moved, changed: report.moved },
+      { from: null, moved: exactly(0), retasked: exactly(0), changed: exactly(0) },
+      { from, moved: report.moved, retasked: report.retasked, changed: report.moved },
     ]);
     expect(report.moved.share).toBeCloseTo(moved, 10);
     expect(report.windows).toMatchObject({ kind: "at_border", from });

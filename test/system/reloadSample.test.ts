@@ -78,3 +78,24 @@ describe("a gateway that has just lost all decisions by a reload", () => {
     expect(shares.routes[0]?.series.count).toBe(SERIES);
   });
 });
+
+describe("a reload that gives series other tasks", () => {
+  it("exposes and logs apart what goes elsewhere and what gets another task, as planned", async () => {
+    const to = routeOf(rig.urls.slice(0, 2)).replace("count: 128", "count: 64");
+    const plan = await dataOf<PlanReport>("/api/v1/plan", { method: "POST", body: JSON.stringify({ to }) });
+    const [route] = plan.routes;
+    const [moved, retasked] = [route?.moved.share ?? 0, route?.retasked.share ?? 0];
+    expect(moved).toBeGreaterThan(0.3);
+    expect(retasked).toBeGreaterThan(0.3);
+    expect(retasked).not.toBe(moved);
+    const { status, text } = await rig.reload(to, "?force=true");
+    expect(status).toBe(200);
+    const [movedText, retaskedText] = [moved, retasked].map((share) => `${(share * 100).toFixed(1)} %`);
+    expect(text).toContain(
+      `route aggregation: ${movedText ?? ""} of its copies leave their upstream; ${retaskedText ?? ""} get another task`,
+    );
+    const ofRoute = 'route="aggregation"';
+    expect(await rig.metric("reload_moved_ratio", ofRoute)).toBe(moved);
+    expect(await rig.metric("reload_retasked_ratio", ofRoute)).toBe(retasked);
+  });
+});

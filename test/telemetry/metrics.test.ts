@@ -156,13 +156,12 @@ describe("the configuration", () => {
   });
 
   it("says how much the last reload has moved, of its routes only", async () => {
-    metrics.moved(
-      new Map([
-        ["a", 0.25],
-        ["b", 0],
-      ]),
-    );
-    metrics.moved(new Map([["a", 0.5]]));
+    metrics.moved([
+      { route: "a", moved: 0.25, retasked: 1 },
+      { route: "b", moved: 0, retasked: 0 },
+    ]);
+    metrics.moved([{ route: "a", moved: 0.5, retasked: 0.75 }]);
     expect(await seriesOf("reload_moved_ratio")).toEqual(['reload_moved_ratio{route="a"} 0.5']);
+    expect(await seriesOf("reload_retasked_ratio")).toEqual(['reload_retasked_ratio{route="a"} 0.75']);
   });
 });
