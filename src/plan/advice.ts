@@ -1,5 +1,6 @@
 /** What whoever makes a change should know, and how to write it so that less moves. */
-import { describeChange, LEGACY_REMEDY } from "./changeText.ts";
+import { placementIn, type RoutePlacement } from "../route/renumbering.ts";
+import { LEGACY_REMEDY, listRemedies } from "./changeText.ts";
 import type { RouteFigures } from "./report.ts";
 import { type RoutePair, type RouteSide, slotsOf } from "./routePair.ts";
 import { percent } from "./percent.ts";
@@ -40,14 +41,12 @@ function nameAdvice({ list }: RouteFigures): string[] {
 }
 
 /** How to write the list without renumbering. */
-function listAdvice({ name, before, after, eras }: RoutePair, main: number, isLegacy: boolean): string[] {
+function listAdvice({ before, after, eras }: RoutePair, main: number, isLegacy: boolean): string[] {
   const era = eras[main];
   if (before === null || after === null || era === undefined) return [];
-  const onlyPeriod = (side: RouteSide, period: number) => {
-    return { ...side.planned.route, topology: [{ fromMs: null, slots: slotsOf(side, period) }] };
-  };
-  const known = { last: onlyPeriod(before, era.before), earlier: null };
-  const { remedies } = describeChange(name, known, onlyPeriod(after, era.after));
+  const placementOf = (side: RouteSide, period: number): RoutePlacement =>
+    placementIn(side.planned.route, { fromMs: null, slots: slotsOf(side, period) });
+  const remedies = listRemedies(placementOf(before, era.before), placementOf(after, era.after));
   const advice = remedies.map((remedy) => `to move less, ${remedy}`);
   return isLegacy && advice.length > 0 ? [...advice, LEGACY_REMEDY] : advice;
 }

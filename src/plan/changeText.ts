@@ -155,6 +155,11 @@ function staysText(before: RoutePlacement, now: RoutePlacement, share: number | 
   ];
 }
 
+/** How to write a list so that no number changes that keys go by, a line each; none where none changes. */
+export function listRemedies(before: RoutePlacement, now: RoutePlacement): readonly string[] {
+  return isRenumbered(before, now) ? remedies(compareSlots(before.upstreams, now.upstreams), before) : [];
+}
+
 function remedies({ remedy, replaced }: SlotChanges, { upstreams }: RoutePlacement): string[] {
   const { tombstones, toEnd, order } = remedy;
   const names = upstreams.map(({ name }) => name);

@@ -12,7 +12,8 @@ export interface Copies {
   readonly task: string;
 }
 
-const NO_COPIES: Copies = { upstreams: [], task: "" };
+const NO_NAMES: readonly string[] = [];
+const NO_COPIES: Copies = { upstreams: NO_NAMES, task: "" };
 
 /** @param period the route's, by its number */
 export function copiesOf(route: RouteOptions, decision: RouteDecision | undefined, period: number): Copies {
@@ -52,30 +53,29 @@ export class Movement {
   readonly #after = new Map<string, number>();
   readonly #fromTo = new Map<string, Map<string | null, number>>();
 
+  /** A plan of made-up keys adds a million: so nothing is made here for a series that stays, or has one copy. */
   add(before: Copies, after: Copies): void {
-    this.#countSeries(before, after);
-    this.#copiesBefore += before.upstreams.length;
-    this.#copiesAfter += after.upstreams.length;
-    for (const name of before.upstreams) count(this.#before, name);
-    for (const name of after.upstreams) count(this.#after, name);
-    const left = before.upstreams.filter((name) => !after.upstreams.includes(name));
-    const come = after.upstreams.filter((name) => !before.upstreams.includes(name));
-    for (const name of before.upstreams) if (!left.includes(name)) this.#pair(name, name);
-    left.forEach((name, index) => {
-      this.#pair(name, come[index] ?? null);
-    });
+    const [had, has] = [before.upstreams, after.upstreams];
+    this.#countSeries(had.length > 0, has.length > 0);
+    this.#copiesBefore += had.length;
+    this.#copiesAfter += has.length;
+    for (const name of had) count(this.#before, name);
+    for (const name of has) count(this.#after, name);
+    const left = without(had, has);
+    const come = without(has, had);
+    for (const name of had) if (!left.includes(name)) this.#pair(name, name);
+    for (let index = 0; index < left.length; index++) this.#pair(left[index] ?? "", come[index] ?? null);
     this.#moved += left.length;
     this.#ceased += Math.max(0, left.length - come.length);
     this.#begun += Math.max(0, come.length - left.length);
-    const isRetasked = after.upstreams.length > 0 && before.task !== after.task;
-    const retasked = isRetasked ? Math.min(before.upstreams.length, after.upstreams.length) : 0;
-    this.#retasked += retasked;
-    this.#changed += isRetasked ? before.upstreams.length : left.length;
-    if (isRetasked ? before.upstreams.length > 0 : left.length > 0) this.seriesChanged += 1;
+    const isRetasked = has.length > 0 && before.task !== after.task;
+    const changed = isRetasked ? had.length : left.length;
+    this.#retasked += isRetasked ? Math.min(had.length, has.length) : 0;
+    this.#changed += changed;
+    if (changed > 0) this.seriesChanged += 1;
   }
 
-  #countSeries(before: Copies, after: Copies): void {
-    const [had, has] = [before.upstreams.length > 0, after.upstreams.length > 0];
+  #countSeries(had: boolean, has: boolean): void {
     this.seriesBefore += had ? 1 : 0;
     this.seriesAfter += has ? 1 : 0;
     this.seriesCeased += had && !has ? 1 : 0;
@@ -128,6 +128,12 @@ export class Movement {
   #ofBefore(copies: number, fraction: number): Share {
     return shareOf(copies, this.#copiesBefore, this.seriesBefore, fraction);
   }
+}
+
+/** Those names that are not among others. */
+function without(names: readonly string[], others: readonly string[]): readonly string[] {
+  if (names.length === 1 && others.length === 1) return names[0] === others[0] ? NO_NAMES : names;
+  return names.filter((name) => !others.includes(name));
 }
 
 function count<Key>(counts: Map<Key, number>, key: Key): void {

@@ -33,7 +33,9 @@ export function* compareTasks(
   after: RouteInPeriod | null,
   isDue: () => boolean,
 ): Generator<undefined, PlacedTasks, undefined> {
-  const [old, now] = [TaskPlaces.of(before), TaskPlaces.of(after)];
+  const old = TaskPlaces.of(before);
+  if (isDue()) yield;
+  const now = TaskPlaces.of(after);
   const both = Math.min(old?.count ?? 0, now?.count ?? 0);
   let moved = 0;
   for (let task = 0; task < Math.max(old?.count ?? 0, now?.count ?? 0); task++) {

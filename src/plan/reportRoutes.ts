@@ -44,9 +44,7 @@ export interface ReportContext {
 /** As much of all keys as synthetic ones are. */
 const NEARLY_NONE = 0;
 
-export function reportOf(counted: readonly CountedRoute[], context: ReportContext): PlanReport {
-  const routes = counted.map((each) => routeReport(each, context));
-  const { sample, basis, atMs } = context;
+export function reportOf(routes: readonly RouteReport[], { sample, basis, atMs }: ReportContext): PlanReport {
   const most = routes.reduce<RouteReport | null>(
     (before, route) => (before === null || route.changed.share > before.changed.share ? route : before),
     null,
@@ -63,7 +61,7 @@ export function reportOf(counted: readonly CountedRoute[], context: ReportContex
 
 const NOTHING: Share = { share: 0, standard_error: 0 };
 
-function routeReport(counted: CountedRoute, context: ReportContext): RouteReport {
+export function routeReport(counted: CountedRoute, context: ReportContext): RouteReport {
   const { pair, given, basis, main } = counted;
   const figures = new Figures(counted, context.sample);
   const movement = figures.movement;
@@ -159,11 +157,11 @@ function changeOf({ before, after, isSame }: RoutePair): RouteReport["change"] {
 }
 
 function upstreamReports(figures: Figures): readonly UpstreamReport[] {
-  const [before, after] = [figures.live("before"), figures.live("after")];
+  const [before, after] = [new Set(figures.live("before")), new Set(figures.live("after"))];
   return [...new Set([...before, ...after])].map((name) => ({
     name,
-    before: before.includes(name) ? figures.copiesAt("before", name) : null,
-    after: after.includes(name) ? figures.copiesAt("after", name) : null,
+    before: before.has(name) ? figures.copiesAt("before", name) : null,
+    after: after.has(name) ? figures.copiesAt("after", name) : null,
   }));
 }
 
@@ -186,14 +184,14 @@ function taskReport({ pair, tasks }: CountedRoute): TaskReport {
 function listReport(pair: RoutePair, main: number): ListReport {
   const era = pair.eras[main];
   const [before, after] = [slotsOf(pair.before, era?.before ?? -1), slotsOf(pair.after, era?.after ?? -1)];
-  const namesOf = (slots: typeof before): string[] =>
-    slots.filter(({ removed }) => removed !== true).map(({ name }) => name);
+  const namesOf = (slots: typeof before): ReadonlySet<string> =>
+    new Set(slots.filter(({ removed }) => removed !== true).map(({ name }) => name));
   const [had, has] = [namesOf(before), namesOf(after)];
   const algorithm = pair.after?.planned.route.placement.algorithm;
   const numbered = algorithm !== undefined && goesByNumber(algorithm) && pair.before !== null;
   const changes = numbered ? compareSlots(before, after).renumbered : [];
-  const added = has.filter((name) => !had.includes(name));
-  const removed = had.filter((name) => !has.includes(name));
+  const added = [...has].filter((name) => !had.has(name));
+  const removed = [...had].filter((name) => !has.has(name));
   return {
     added,
     removed,

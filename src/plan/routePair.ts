@@ -55,23 +55,16 @@ export class RoutePair {
   }
 
   countDecided(before: readonly RouteDecision[], after: readonly RouteDecision[]): void {
-    this.#count(
-      (period) => decidedCopies(this.before, before, period),
-      (period) => decidedCopies(this.after, after, period),
-    );
+    for (const [number, era] of this.eras.entries()) {
+      const was = decidedCopies(this.before, before, era.before);
+      this.movements[number]?.add(was, decidedCopies(this.after, after, era.after));
+    }
   }
 
   /** @param before and after: by period; empty without the route */
   countPlaced(before: readonly Copies[], after: readonly Copies[]): void {
-    this.#count(
-      (period) => before[period] ?? NOWHERE,
-      (period) => after[period] ?? NOWHERE,
-    );
-  }
-
-  #count(before: (period: number) => Copies, after: (period: number) => Copies): void {
     for (const [number, era] of this.eras.entries()) {
-      this.movements[number]?.add(before(era.before), after(era.after));
+      this.movements[number]?.add(before[era.before] ?? NOWHERE, after[era.after] ?? NOWHERE);
     }
   }
 }

@@ -37,11 +37,28 @@ export function syntheticPlacer(route: RouteOptions, rules: KeyRules): (series: 
   const taskOf = tasks === null ? null : buildBuckets(tasks.algorithm, tasks.count);
   const slotKey = placement.key.kind === "task" ? null : rules.keyBy(slotRule(route));
   const namesOf = route.topology.map(({ slots }) => namesPicker(placement, slots));
+  const textOf = remembered((task: number | null) => taskText(route, task));
+  const copiesOf = (key: number, task: number | null): readonly Copies[] => {
+    const text = textOf(task);
+    return namesOf.map((names) => ({ upstreams: names(key), task: text }));
+  };
+  // Where the task is the key, there are no more answers than tasks.
+  const copiesOfTask = remembered((task: number) => copiesOf(task, task));
   return (series) => {
     const task = taskKey === null || taskOf === null ? null : taskOf(taskKey(series));
-    const key = slotKey === null ? (task ?? 0) : slotKey(series);
-    const text = taskText(route, task);
-    return namesOf.map((names) => ({ upstreams: names(key), task: text }));
+    return slotKey === null ? copiesOfTask(task ?? 0) : copiesOf(slotKey(series), task);
+  };
+}
+
+/** A function that makes each of its answers once. */
+function remembered<Asked, Answer>(make: (asked: Asked) => Answer): (asked: Asked) => Answer {
+  const made = new Map<Asked, Answer>();
+  return (asked) => {
+    const known = made.get(asked);
+    if (known !== undefined) return known;
+    const answer = make(asked);
+    made.set(asked, answer);
+    return answer;
   };
 }
 
