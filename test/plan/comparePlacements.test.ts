@@ -309,20 +309,33 @@ describe("fewer than 1,000 series", () => {
     expectSums(report);
   });
 
-  it.each([
-    { name: "hashmod to jump", before: tasks(16, "hashmod"), after: tasks(16), near: 15 / 16 },
-    { name: "16 to 128 tasks", before: tasks(16), after: tasks(128), near: 7 / 8 },
-    {
-      name: "1 replica to 2 by task",
-      before: {},
-      after: { placement: { ...BY_TASK, replicas: 2 } },
-      near: 0,
-    },
-    { name: "other keys", before: {}, after: { keyFormat: "flat" as const }, near: 127 / 128 },
-  ])("leave what placement does to series of any kind: $name", ({ before, after, near }) => {
-    const { changed, basis } = changeOf(before, after, NONE);
-    expect(basis).toBe("synthetic");
-    expect(Math.abs(changed.share - near)).toBeLessThanOrEqual(4 * changed.standard_error);
+  describe("leave what placement does to series of any kind", () => {
+    const rows: readonly {
+      readonly name: string;
+      readonly before: RouteChanges;
+      readonly after: RouteChanges;
+      readonly near: number;
+    }[] = [
+      { name: "hashmod to jump", before: tasks(16, "hashmod"), after: tasks(16), near: 15 / 16 },
+      { name: "16 to 128 tasks", before: tasks(16), after: tasks(128), near: 7 / 8 },
+      {
+        name: "1 replica to 2 by task",
+        before: {},
+        after: { placement: { ...BY_TASK, replicas: 2 } },
+        near: 0,
+      },
+      { name: "other keys", before: {}, after: { keyFormat: "flat" }, near: 127 / 128 },
+    ];
+    const routesOf = (side: "before" | "after"): RouteChanges[] =>
+      rows.map((row) => ({ ...row[side], name: row.name }));
+    // The keys are shared among the routes.
+    const plan = planOf(configOf(routesOf("before")), configOf(routesOf("after")), NONE);
+
+    it.each(rows)("$name", ({ name, near }) => {
+      const { changed, basis } = routeIn(plan, name);
+      expect(basis).toBe("synthetic");
+      expect(Math.abs(changed.share - near)).toBeLessThanOrEqual(4 * changed.standard_error);
+    });
   });
 
   it("in a route, are not enough for that route, however many others there are", () => {

@@ -1,4 +1,5 @@
 /** Plans of changes, and what they come to by placing every series one by one. */
+import type { LabelSpans } from "../../src/hash/labelOrder.ts";
 import { comparePlacements } from "../../src/plan/comparePlacements.ts";
 import type { PlanConfig } from "../../src/plan/planConfig.ts";
 import type { PlanReport, RouteReport } from "../../src/plan/report.ts";
@@ -116,10 +117,19 @@ export function bruteForce(
   return { moved: moved / copies, retasked: retasked / copies, changed: changed / copies };
 }
 
+/** Of series that are placed again and again. */
+const spans = new WeakMap<Labels, LabelSpans>();
+
+function spansOnce(labels: Labels): LabelSpans {
+  const made = spans.get(labels) ?? spansOf(labels);
+  spans.set(labels, made);
+  return made;
+}
+
 function placerOf(route: RouteOptions): (labels: Labels) => { names: string[]; task: number | null } {
   const place = compilePlacer(route);
   return (labels) => {
-    const { places, task } = place(spansOf(labels));
+    const { places, task } = place(spansOnce(labels));
     return {
       names: (places.at(-1)?.upstreams ?? []).map((index) => route.upstreams[index]?.name ?? ""),
       task,
