@@ -99,8 +99,11 @@ function faultOf({
   if (effective === undefined || round === undefined) return null;
   if (from === undefined) return "wants --from for --effective: the period before is written, too";
   if (json) return "prints YAML for --effective, which --json leaves no room for";
-  if (!isWithin(parseDuration(effective), 0)) return "wants --effective as a duration, such as 10m";
-  return isWithin(parseDuration(round), 1) ? null : "wants --round as a duration, such as 1m";
+  if (!isWithin(parseDuration(effective), 0))
+    return "wants --effective as a duration of at most 1000y, such as 10m";
+  return isWithin(parseDuration(round), 1)
+    ? null
+    : "wants --round as a duration of at most 1000y, such as 1m";
 }
 
 function isWithin(durationMs: number | null, leastMs: number): boolean {
