@@ -5,10 +5,12 @@
  * up the end of a process for as long as they like.
  *
  * One that has come of age is to end with its next answer. If it is idle then, nobody may come for that answer: it is closed
- * at once, as long as nothing of a request has arrived.
+ * at once, as long as nothing of a request has arrived. What arrived while the event loop was busy is read first: a request that
+ * nobody has read would be reset.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers";
 
 /** A part of the age, up or down by chance: connections that were opened together are not to end together. */
 const AGE_SPREAD = 0.1;
@@ -43,12 +45,15 @@ export class Connections {
     const ageMs = this.#maxAgeMs === 0 ? Infinity : this.#spread(this.#maxAgeMs);
     const connection = { requestsUnderWay: 0, bytesOfRequests: 0, oldAt: this.#tools.now() + ageMs };
     this.#connections.set(socket, connection);
+    const closeIfIdle = (): void => {
+      const isIdle = connection.requestsUnderWay === 0;
+      if (isIdle && socket.bytesRead === connection.bytesOfRequests) socket.destroy();
+    };
     const timer =
       ageMs === Infinity
         ? undefined
         : setTimeout(() => {
-            const isIdle = connection.requestsUnderWay === 0;
-            if (isIdle && socket.bytesRead === connection.bytesOfRequests) socket.destroy();
+            setImmediate(closeIfIdle);
           }, ageMs).unref();
     socket.once("close", () => {
       clearTimeout(timer);

@@ -598,7 +598,26 @@ describe("a connection that comes of age", () => {
     expect(await late).toMatch(/^HTTP\/1.1 204 [^]*Connection: close/);
     expect(rig.statuses).toEqual([204, 204]);
   });
+
+  it("while the event loop is busy is closed with the answer to what came meanwhile", async () => {
+    const rig = await startRig({ maxConnectionAgeMs: 50 });
+    const request = `POST /api/v1/write HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n${Buffer.from(BODY).toString("latin1")}`;
+    const got = await sendRaw(rig, "", (write) => {
+      // Timers come next then, before anything is read.
+      setImmediate(() => {
+        write(request);
+        holdUpFor(100);
+      });
+    });
+    expect(got).toMatch(/^HTTP\/1.1 204 [^]*Connection: close/);
+    expect(rig.statuses).toEqual([204]);
+  });
 });
+
+/** Keeps the event loop from everything else. */
+function holdUpFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 
 describe("the other paths", () => {
   it("are healthy from the start, and ready when told", async () => {

@@ -61,8 +61,10 @@ interface Window {
 interface Sent {
   /** Samples. */
   accepted: number;
-  /** Attempts. */
-  notTaken: number;
+  /** Attempts that were not taken, by what happened to them. */
+  refused: number;
+  pushedBack: number;
+  broken: number;
 }
 
 /** A gateway before two receivers and a third that can be made to be in trouble. */
@@ -110,7 +112,7 @@ async function outage(
       if (front === undefined) throw new Error("the gateway was started without its receivers");
       const config = configOf(readFileSync(join(rig.folder, "gateway.yaml"), "utf8"));
       const probes = makeProbes(config, `upstream-${TROUBLED}`, rig.folder);
-      const sent = { accepted: 0, notTaken: 0 };
+      const sent = { accepted: 0, refused: 0, pushedBack: 0, broken: 0 };
       const scene = { tools, rig, front, corpus, probes, options, sent };
       await compare(scene, trouble);
       await last(scene, trouble);
@@ -240,6 +242,7 @@ async function last(scene: Scene, trouble: Trouble): Promise<void> {
 
 async function judge(scene: Scene, trouble: Trouble): Promise<Verdict[]> {
   const { rig, sent } = scene;
+  const { refused, pushedBack, broken } = sent;
   const gaps = ledgerGaps(await metricsOf(rig), [ROUTE]);
   const arrived = rig.receivers.samplesByPort().reduce((sum, samples) => sum + samples, 0);
   return [
@@ -247,7 +250,12 @@ async function judge(scene: Scene, trouble: Trouble): Promise<Verdict[]> {
       passed: arrived >= sent.accepted,
       text: `${trouble}: ${sent.accepted} samples were accepted, ${arrived} arrived`,
     },
-    { passed: sent.notTaken === 0, text: `${trouble}: ${sent.notTaken} attempts of senders were not taken` },
+    {
+      passed: refused + pushedBack + broken === 0,
+      text:
+        `${trouble}: of the senders' attempts ${refused} were refused, ${pushedBack} pushed back (429, 5xx), ` +
+        `${broken} lost their connection`,
+    },
     { passed: gaps.length === 0, text: `${trouble}: gaps in the ledger: ${gaps.join("; ") || "none"}` },
   ];
 }
@@ -258,7 +266,9 @@ function count(
   seriesPerRequest: number,
 ): void {
   sent.accepted += accepted * seriesPerRequest;
-  sent.notTaken += refused + pushedBack + connectionErrors;
+  sent.refused += refused;
+  sent.pushedBack += pushedBack;
+  sent.broken += connectionErrors;
 }
 
 function atOthers({ receivers }: Rig): number {
