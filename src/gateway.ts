@@ -148,8 +148,10 @@ export class Gateway {
       isReady: () => this.#server.isReady,
       ledger: () => metrics.ledger(),
       plan: (request) => this.#planTexts(request),
-      explain: ({ labels, tenant, atMs }) =>
-        new Explainer(this.#config).explain(labels, tenant, atMs ?? Date.now()),
+      explain: ({ labels, tenant, atMs }) => {
+        const nowMs = Date.now();
+        return new Explainer(this.#config, nowMs).explain(labels, tenant, atMs ?? nowMs);
+      },
       shares: () => this.shares(),
       reload: (force) => file.reload(force),
     });

@@ -19,6 +19,7 @@ import type { Metrics } from "./telemetry/metrics.ts";
 import type { Rarely } from "./telemetry/rarely.ts";
 import type { Turns } from "./turns.ts";
 import type { Destination } from "./upstreams.ts";
+import type { Parcel } from "./wire/parcel.ts";
 
 /** Grows with whatever reaches the gateway: requests, their bodies, and upstreams' answers. */
 export interface Arrivals {
@@ -122,13 +123,17 @@ export class Writes {
         const destination = setup.destinations[route]?.[upstream];
         if (destination === undefined) throw new Error(`bug: no upstream ${upstream}`);
         const indexes = countRouted(destination, consignment, place, acceptedBefore, accepted);
+        const parcels = indexes.flatMap((index) => consignment.parcels[index] ?? []);
         this.#unflushed.add(destination.sender);
         destination.sender.deliver(
           lane,
-          indexes.flatMap((index) => consignment.parcels[index] ?? []),
+          parcels,
           tenants.byRoute[route]?.header ?? null,
           started + destination.deliveryDeadlineMs,
           (outcomes) => {
+            if (outcomes.some(isOfRetiredPeriod)) {
+              this.#warnOfRetired(setup.config.routes[route]?.route.name ?? "", destination.name, parcels);
+            }
             for (const [number, outcome] of outcomes.entries()) {
               if (outcome.kind === "refused" || outcome.kind === "undelivered") {
                 failed.push({ upstream: destination.name, outcome });
@@ -168,7 +173,7 @@ export class Writes {
 
   /**
    * Best effort: the answer to the sender neither waits for it nor depends on it. Metadata belongs to no route, so an upstream
-   * of several gets it once, unless their requests to it differ.
+   * of several gets it once, unless their requests to it differ: by the last of its senders, unless its periods are over there.
    */
   #forwardMetadata({ setup, tenants, routed }: Write): void {
     if (routed.metadata.length === 0) return;
@@ -181,7 +186,7 @@ export class Writes {
         const tenant = passesTenant ? (tenants.byRoute[route]?.header ?? null) : null;
         const header = setup.config.routes[route]?.route.tenant.header;
         const key = tenant === null ? identity : JSON.stringify([identity, header, tenant]);
-        once.set(key, { sender, name, tenant });
+        if (!sender.isPeriodRetired || !once.has(key)) once.set(key, { sender, name, tenant });
       }
     }
     for (const { sender, name, tenant } of once.values()) {
@@ -245,6 +250,14 @@ export class Writes {
     });
   }
 
+  #warnOfRetired(route: string, upstream: string, parcels: readonly Parcel[]): void {
+    const series = parcels.reduce((sum, parcel) => sum + parcel.series, 0);
+    this.#rarely.say(`retired ${upstream} of ${route}`, (heldBack) => {
+      const message = `items of ${series} series are dropped: they belong to an upstream of past periods, and come later than retire_after (period_retired)`;
+      this.#log.warn({ route, upstream, series, heldBack }, message);
+    });
+  }
+
   #logProblems(report: WriteReport): void {
     for (const { reason, series } of report.refusedExamples) {
       this.#rarely.say(`refused ${reason}`, (heldBack) => {
@@ -252,6 +265,10 @@ export class Writes {
       });
     }
   }
+}
+
+function isOfRetiredPeriod(outcome: ParcelOutcome): boolean {
+  return outcome.kind === "dropped" && outcome.reason === "period_retired";
 }
 
 function* routeBy(

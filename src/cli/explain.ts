@@ -20,7 +20,7 @@ export function explainText(
   print: (line: string) => void,
 ): number {
   const labels = parseSeriesText(text);
-  const explanation = new Explainer(config).explain(labels, tenant, atMs);
+  const explanation = new Explainer(config, Date.now()).explain(labels, tenant, atMs);
   if (json) print(JSON.stringify(explanation));
   else describeExplanation(labels, explanation).forEach(print);
   return 0;
@@ -37,7 +37,7 @@ export async function explainFile(
   { tenant, atMs }: ExplainOptions,
   print: (line: string) => void,
 ): Promise<number> {
-  const explainer = new Explainer(config);
+  const explainer = new Explainer(config, Date.now());
   for await (const { labels } of readSeriesLines(file)) {
     print(JSON.stringify(explainer.explain(labels, tenant, atMs)));
   }

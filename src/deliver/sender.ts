@@ -217,7 +217,8 @@ export class Sender {
     return this.#closing !== null;
   }
 
-  get #isPeriodRetired(): boolean {
+  /** Whether the last topology period that has its upstream is over for so long that it takes nothing more. */
+  get isPeriodRetired(): boolean {
     return this.#tools.now() >= this.#retiresAtMs;
   }
 
@@ -269,7 +270,7 @@ export class Sender {
       });
       return;
     }
-    if (this.#isPeriodRetired) {
+    if (this.isPeriodRetired) {
       this.#turnAway(parcels, "period_retired", { kind: "dropped", reason: "period_retired" }, onOutcomes);
       return;
     }
@@ -319,7 +320,7 @@ export class Sender {
    * @returns whether it was accepted; never rejects
    */
   deliverMetadata(body: Uint8Array, tenant: string | null): Promise<boolean> {
-    return this.#isPeriodRetired ? Promise.resolve(false) : this.#metadata.send(body, tenant);
+    return this.isPeriodRetired ? Promise.resolve(false) : this.#metadata.send(body, tenant);
   }
 
   /**

@@ -15,6 +15,7 @@ import { periodAt } from "../route/epochs.ts";
 import { labelPairs } from "../route/labelText.ts";
 import type { Period } from "../route/options.ts";
 import type { Place, Placed } from "../route/place.ts";
+import { retirements } from "../route/retirement.ts";
 import type { DropReason, UnroutedReason } from "../route/tally.ts";
 import type { Tenant } from "../route/tenants.ts";
 import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
@@ -53,7 +54,7 @@ export interface RouteSteps {
 /** What becomes of a series on its way to one upstream. */
 export interface CopyOutcome {
   readonly write_relabel_configs?: readonly RuleStep[];
-  readonly dropped?: DropReason;
+  readonly dropped?: DropReason | "period_retired";
   /** As they leave for the upstream, task label included. */
   readonly labels?: readonly Label[];
 }
@@ -94,11 +95,18 @@ const encoder = new TextEncoder();
 export class Explainer {
   readonly #config: Config;
   readonly #decider: Decider;
+  /** By route and upstream: whether it takes nothing more, since its periods are over for long. */
+  readonly #retired: readonly (readonly boolean[])[];
 
-  constructor(config: Config) {
+  /**
+   * @param nowMs when series are to come, in milliseconds since the epoch; by default, before any upstream of past periods
+   *              has retired
+   */
+  constructor(config: Config, nowMs = Number.NEGATIVE_INFINITY) {
     this.#config = config;
     const routes = config.routes.map(({ route }) => route);
     this.#decider = new Decider(config.relabel, routes, config.limits);
+    this.#retired = routes.map((route) => retirements(route).map((atMs) => atMs !== null && atMs <= nowMs));
   }
 
   /**
@@ -135,7 +143,7 @@ export class Explainer {
     const explained = decision.routes.map((each, index) => ({
       route: routes[index]?.route.name ?? "",
       ...notes[index]?.steps,
-      ...this.#explainRoute(each, routes[index], notes[index], series, atMs),
+      ...this.#explainRoute(each, index, notes[index], series, atMs),
       ...(final === null || index <= final.index ? {} : { final: final.name }),
     }));
     const isUnrouted = decision.routes.every(({ kind }) => kind === "not_selected");
@@ -144,7 +152,7 @@ export class Explainer {
 
   #explainRoute(
     decision: RouteDecision,
-    config: RouteConfig | undefined,
+    route: number,
     notes: RouteNotes | undefined,
     series: SeriesScan,
     atMs: number,
@@ -155,24 +163,30 @@ export class Explainer {
       case "dropped":
         return { dropped: decision.reason };
       case "placed":
-        return this.#explainCopies(decision, config, notes, series, atMs);
+        return this.#explainCopies(decision, route, notes, series, atMs);
     }
   }
 
   #explainCopies(
     { placed, copies }: Extract<RouteDecision, { kind: "placed" }>,
-    config: RouteConfig | undefined,
+    route: number,
     notes: RouteNotes | undefined,
     series: SeriesScan,
     atMs: number,
   ): Omit<RouteExplanation, "route"> {
+    const config = this.#config.routes[route];
     const topology = config?.route.topology ?? [];
     const period = periodAt(topology, atMs);
     const copiesAt = placed.places[period] ?? NO_PLACE;
     const place = { ...explainPeriod(topology, period), ...explainPlaced(placed, copiesAt, config) };
     const outcomes = copiesAt.upstreams.map((upstream) => {
       const steps = notes?.upstreamSteps(upstream) ?? [];
-      return this.#explainCopy(copyFor(copies, upstream), steps, series);
+      const end = this.#explainEnd(
+        copyFor(copies, upstream),
+        series,
+        this.#retired[route]?.[upstream] === true,
+      );
+      return steps.length === 0 ? end : { write_relabel_configs: steps, ...end };
     });
     if (outcomes.length === 1) return { ...outcomes[0], ...place };
     const explained = outcomes.map((outcome, replica): CopyExplanation => {
@@ -181,13 +195,10 @@ export class Explainer {
     return { ...place, copies: explained };
   }
 
-  #explainCopy(copy: CopyDecision, steps: readonly RuleStep[], series: SeriesScan): CopyOutcome {
-    return {
-      ...(steps.length === 0 ? {} : { write_relabel_configs: steps }),
-      ...(copy.kind === "dropped"
-        ? { dropped: copy.reason }
-        : { labels: this.#forwardedLabels(series, copy.splices) }),
-    };
+  #explainEnd(copy: CopyDecision, series: SeriesScan, isRetired: boolean): CopyOutcome {
+    if (copy.kind === "dropped") return { dropped: copy.reason };
+    if (isRetired) return { dropped: "period_retired" };
+    return { labels: this.#forwardedLabels(series, copy.splices) };
   }
 
   #forwardedLabels(series: SeriesScan, splices: readonly Splice[]): readonly Label[] {

@@ -497,6 +497,27 @@ routes:
     expect(steady).not.toHaveProperty("period");
   });
 
+  it.each([
+    { name: "as long as it is sent what is late", now: NOON + 3_600_000 - 1, dropped: undefined },
+    { name: "when retire_after is over", now: NOON + 3_600_000, dropped: "period_retired" },
+  ])("tells of an upstream of past periods, $name", ({ now, dropped }) => {
+    const [growing] = routesOf(new Explainer(config, now).explain(labels, null, 0));
+    expect([growing?.upstreams, growing?.dropped]).toEqual([["vmagent-1"], dropped]);
+    expect(growing?.labels === undefined).toBe(dropped !== undefined);
+  });
+
+  it("shows a person that what comes now for an upstream of past periods is dropped", () => {
+    const past = configOf(`
+routes:
+  - name: r
+    topology:
+      - upstreams: ${upstreams(1)}
+      - {from: 2020-01-01T00:00:00Z, upstreams: [{name: z, url: "http://127.0.0.1:9009/"}]}
+`);
+    const lines = linesOf((print) => explainText(past, "up", { tenant: null, atMs: 0, json: false }, print));
+    expect(lines.slice(-2)).toEqual(["    upstream       vmagent-0", "    dropped: period_retired"]);
+  });
+
   it("shows a person its slots, and that of the command line's time", async () => {
     const lines = linesOf((print) =>
       explainText(config, '{__name__="up",job="node"}', { tenant: null, atMs: NOON, json: false }, print),

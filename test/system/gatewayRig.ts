@@ -1,8 +1,8 @@
 /** A gateway in this process between the test and receivers of the test, on real sockets. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig, type LoadOptions, parseConfig, parseSentConfig } from "../../src/config/load.ts";
 import { formatProblem } from "../../src/config/problem.ts";
@@ -44,23 +44,34 @@ export interface RigOptions {
   readonly spool?: string;
   /** Where operators are served. */
   readonly adminListen?: string;
+  /** Where it logs; by default nowhere. */
+  readonly log?: Logger;
+}
+
+/** What stays when it starts again. */
+interface Lasting {
+  /** Of its configuration file and its spool. */
+  readonly folder: string;
+  readonly options: Required<RigOptions>;
 }
 
 export class GatewayRig {
   readonly receivers: readonly Receiver[];
   /** Write addresses of the receivers. */
   readonly urls: readonly string[];
-  /** What its file begins with: where it listens, and its spool. */
-  readonly head: string;
-  readonly #folder: string;
+  readonly #lasting: Lasting;
   #config: Config;
   #gateway: Gateway;
 
-  private constructor(receivers: readonly Receiver[], urls: readonly string[], opened: Opened) {
+  private constructor(
+    receivers: readonly Receiver[],
+    urls: readonly string[],
+    lasting: Lasting,
+    opened: Opened,
+  ) {
     this.receivers = receivers;
     this.urls = urls;
-    this.head = opened.head;
-    this.#folder = opened.folder;
+    this.#lasting = lasting;
     this.#config = opened.config;
     this.#gateway = opened.gateway;
   }
@@ -69,18 +80,18 @@ export class GatewayRig {
   static async start(
     receiverCount: number,
     configText: (urls: readonly string[]) => string,
-    { spool = "", adminListen = "off" }: RigOptions = {},
+    { spool = "", adminListen = "off", log = pino({ level: "silent" }) }: RigOptions = {},
   ): Promise<GatewayRig> {
     const receivers = Array.from({ length: receiverCount }, () => new Receiver());
     const urls = await Promise.all(receivers.map((receiver) => receiver.start()));
     const folder = await mkdtemp(join(tmpdir(), "gateway-rig-"));
-    const head = `
-listen: 127.0.0.1:0
-admin_listen: ${adminListen}
-shutdown: {drain_delay: 0s, grace: 5s}
-spool: {path: "${folder}/spool"${spool}}
-`;
-    return new GatewayRig(receivers, urls, await open(folder, head, configText(urls)));
+    const lasting = { folder, options: { spool, adminListen, log } };
+    return new GatewayRig(receivers, urls, lasting, await open(lasting, configText(urls)));
+  }
+
+  /** What its file begins with: where it listens, and its spool. */
+  get head(): string {
+    return headOf(this.#lasting);
   }
 
   get config(): Config {
@@ -112,7 +123,7 @@ spool: {path: "${folder}/spool"${spool}}
 
   /** Gives its file this text. */
   async write(configText: string, head = this.head): Promise<void> {
-    await writeFile(fileIn(this.#folder), head + configText);
+    await writeFile(fileIn(this.#lasting), head + configText);
   }
 
   async ledger(): Promise<LedgerReport> {
@@ -123,7 +134,7 @@ spool: {path: "${folder}/spool"${spool}}
   /** Ends it, and starts another one with its spool. */
   async restart(configText: string): Promise<void> {
     await this.#gateway.stop();
-    const { gateway, config } = await open(this.#folder, this.head, configText);
+    const { gateway, config } = await open(this.#lasting, configText);
     this.#gateway = gateway;
     this.#config = config;
   }
@@ -162,39 +173,64 @@ spool: {path: "${folder}/spool"${spool}}
 
   async stop(): Promise<void> {
     await Promise.all([this.#gateway.stop(), ...this.receivers.map((receiver) => receiver.stop())]);
-    await rm(this.#folder, { recursive: true });
+    await rm(this.#lasting.folder, { recursive: true });
+  }
+
+  /** The segments in its spool, each with what tells whether it is as before. */
+  async segments(): Promise<string[]> {
+    const folder = spoolIn(this.#lasting);
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.includes(".segment"));
+    return Promise.all(
+      files.sort().map(async (file) => {
+        const { ino, size, mtimeMs } = await stat(join(folder, file));
+        return `${file}: inode ${ino}, ${size} bytes, written at ${mtimeMs}`;
+      }),
+    );
   }
 }
 
 interface Opened {
-  readonly folder: string;
-  readonly head: string;
   readonly config: Config;
   readonly gateway: Gateway;
 }
 
 /** Starts a gateway whose configuration comes from a file in a folder. */
-async function open(folder: string, head: string, configText: string): Promise<Opened> {
-  const config = configOf(head + configText);
+async function open(lasting: Lasting, configText: string): Promise<Opened> {
+  const config = configOf(headOf(lasting) + configText);
   let gateway: Gateway | null = null;
   const reloads = new Reloads({
-    load: () => loadConfig(fileIn(folder), LOAD_OPTIONS),
+    load: () => loadConfig(fileIn(lasting), LOAD_OPTIONS),
     apply: async (...change) => {
       const outcome = await gateway?.reload(...change);
       return outcome ?? { kind: "failed", lines: ["the gateway is starting"] };
     },
     ended: (outcome, trigger) => gateway?.countReload(outcome, trigger),
   });
-  gateway = await Gateway.open(config, pino({ level: "silent" }), {
+  gateway = await Gateway.open(config, lasting.options.log, {
     reload: (force) => reloads.reload("request", force),
     read: (text, name) => parseSentConfig(text, name, LOAD_OPTIONS),
   });
   await gateway.start();
-  return { folder, head, config, gateway };
+  return { config, gateway };
 }
 
-function fileIn(folder: string): string {
+function fileIn({ folder }: Lasting): string {
   return join(folder, "gateway.yaml");
+}
+
+function spoolIn({ folder }: Lasting): string {
+  return join(folder, "spool");
+}
+
+/** What all configurations of a rig have. */
+function headOf(lasting: Lasting): string {
+  const { spool, adminListen } = lasting.options;
+  return `
+listen: 127.0.0.1:0
+admin_listen: ${adminListen}
+shutdown: {drain_delay: 0s, grace: 5s}
+spool: {path: "${spoolIn(lasting)}"${spool}}
+`;
 }
 
 /** One route of 128 tasks over the receivers. */
