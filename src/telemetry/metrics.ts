@@ -90,6 +90,7 @@ export interface UpstreamMetrics {
   /** @param end delivered, refused, spooled, skipped_resend, or the reason of a drop */
   settled(replica: number, end: string, from: "in_flight" | "spooled", items: Items): void;
   spoolDamaged(bytes: number): void;
+  /** What its spool holds is no orphan any more. */
   watchSpool(look: () => SpoolState): void;
   watchLanes(lanes: LanesState): void;
   watchMemory(look: () => MemoryState): void;
@@ -295,7 +296,6 @@ export class Metrics {
     if (!watched.hasSender) {
       watched.hasSender = true;
       watched.metrics.breaker("closed");
-      this.#orphanBytes.remove(watched.labels);
       for (const count of [this.metadataForwarded, this.metadataDelivered, this.metadataLost]) {
         count.inc({ upstream }, 0);
       }
@@ -341,6 +341,7 @@ export class Metrics {
         watchSpool: (look) => {
           const [growth, growthOfAll] = [new Growth(SPOOL_GROWTH_MS), new Growth(SPOOL_GROWTH_MS)];
           watched.spool = { look, growth, growthOfAll };
+          this.#orphanBytes.remove(labels);
         },
         watchMemory: (look) => {
           watched.refusalsBefore = refusalsOf(watched);
