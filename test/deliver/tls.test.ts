@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import type https from "node:https";
 import net from "node:net";
 import type { AddressInfo } from "node:net";
@@ -7,15 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { UpstreamTls } from "../../src/deliver/options.ts";
+import { type Identity, makeIdentity } from "./identity.ts";
 import { makeParcel } from "./parcels.ts";
 import { SenderUnderTest } from "./senderUnderTest.ts";
 import { StubUpstream, answer } from "./stubUpstream.ts";
 import type { Act } from "./stubUpstream.ts";
-
-interface Identity {
-  readonly cert: string;
-  readonly key: string;
-}
 
 let folder: string;
 /** Certificates that vouch for themselves, so each is its own ca. */
@@ -23,20 +18,11 @@ let forAddress: Identity;
 let forName: Identity;
 let client: Identity;
 
-function makeIdentity(name: string, subjectAltName: string): Identity {
-  const key = join(folder, `${name}.key`);
-  const cert = join(folder, `${name}.crt`);
-  const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const subject = ["-days", "2", "-subj", `/CN=${name}`, "-addext", `subjectAltName=${subjectAltName}`];
-  execFileSync("openssl", [...request, ...subject, "-keyout", key, "-out", cert], { stdio: "pipe" });
-  return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
-}
-
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "deliver-tls-"));
-  forAddress = makeIdentity("address", "IP:127.0.0.1");
-  forName = makeIdentity("name", "DNS:upstream.test");
-  client = makeIdentity("client", "DNS:gateway.test");
+  forAddress = makeIdentity(folder, "address", "IP:127.0.0.1");
+  forName = makeIdentity(folder, "name", "DNS:upstream.test");
+  client = makeIdentity(folder, "client", "DNS:gateway.test");
 });
 afterAll(() => {
   rmSync(folder, { recursive: true });

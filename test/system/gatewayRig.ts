@@ -176,10 +176,12 @@ export class GatewayRig {
     await rm(this.#lasting.folder, { recursive: true });
   }
 
-  /** The segments in its spool, each with what tells whether it is as before. */
-  async segments(): Promise<string[]> {
+  /** The segments in its spool, each with what tells whether it is as before. @param upstream whose; without it, all */
+  async segments(upstream = ""): Promise<string[]> {
     const folder = spoolIn(this.#lasting);
-    const files = (await readdir(folder, { recursive: true })).filter((file) => file.includes(".segment"));
+    const files = (await readdir(folder, { recursive: true })).filter(
+      (file) => file.includes(upstream) && file.includes(".segment"),
+    );
     return Promise.all(
       files.sort().map(async (file) => {
         const { ino, size, mtimeMs } = await stat(join(folder, file));
