@@ -26,6 +26,8 @@ let origin: string;
 let adminOrigin: string;
 let file: string;
 let head: string;
+/** By default it ends as soon as it is asked to. */
+let shutdown: string;
 let program: Program;
 
 beforeEach(async () => {
@@ -35,15 +37,21 @@ beforeEach(async () => {
   file = join(rig.folder, "gateway.yaml");
   writeFileSync(join(rig.folder, "token"), TOKEN);
   head = `listen: ${listen}\nadmin_listen: ${admin}\nadmin_token_file: token\nspool: {path: "${rig.folder}/spool"}\n`;
+  shutdown = "{drain_delay: 0s}";
 });
 afterEach(async ({ task }) => {
   if (task.result?.state === "fail") rig.showLogs();
   await rig.end();
 });
 
+/** A file with this text below what all of them have. */
+function whole(text: string): string {
+  return `${head}shutdown: ${shutdown}\n${text}`;
+}
+
 /** Replaces the file at once. */
 function put(text: string): void {
-  writeFileSync(`${file}.new`, head + text);
+  writeFileSync(`${file}.new`, whole(text));
   renameSync(`${file}.new`, file);
 }
 
@@ -163,13 +171,13 @@ describe("a file that is written in pieces, each of which is valid", () => {
     const text = `reload: {max_moved_ratio: 1}\nroutes:\n  - name: r\n    upstreams:\n`;
     await serve(text + list.join(""));
     await logged('"listening"');
-    const written = text + list.join("") + `      - {name: d, url: "${url}"}\n`;
-    let length = head.length + text.length + (list[0]?.length ?? 0);
+    const written = whole(text + list.join("") + `      - {name: d, url: "${url}"}\n`);
+    let length = whole(text + (list[0] ?? "")).length;
     // Longer than the watch takes for a change that has come to its end.
     await until("it to be whole", WITHIN_MS, () => {
-      length = Math.min(length + 4, head.length + written.length);
-      writeFileSync(file, (head + written).slice(0, length));
-      return length === head.length + written.length;
+      length = Math.min(length + 4, written.length);
+      writeFileSync(file, written.slice(0, length));
+      return length === written.length;
     });
     await until("the whole to be in force", WITHIN_MS, async () => (await reloads("applied")) > 0);
     const found = await metrics();
@@ -204,10 +212,11 @@ describe("SIGHUP while the gateway starts", () => {
 });
 
 describe("a reload of a gateway that stops", () => {
-  async function stopping(shutdown: string, more = ""): Promise<{ url: string; write: Promise<number> }> {
+  async function stopping(ending: string, more = ""): Promise<{ url: string; write: Promise<number> }> {
     const upstream = await stub(blackHole);
     const url = `http://127.0.0.1:${upstream.port}/w`;
-    await serve(`${NO_WATCH}shutdown: ${shutdown}\n${route(url, more)}`);
+    shutdown = ending;
+    await serve(NO_WATCH + route(url, more));
     const write = fetch(`${origin}/api/v1/write`, {
       method: "POST",
       headers: WRITE_HEADERS,
