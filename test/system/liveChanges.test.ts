@@ -32,7 +32,7 @@ const GATEWAYS = ["gateway-a", "gateway-b"];
  */
 const REQUESTS_BETWEEN = 5;
 /** A period begins after so many times what a plan of it takes: it is planned and loaded before. */
-const PLANS_AHEAD = 6;
+const PLANS_AHEAD = 3;
 const LEAST_AHEAD_MS = 2_000;
 
 /** How far from the ideal share what moves may be: 128 tasks are few. */
