@@ -4,7 +4,9 @@ import type { Config } from "../config/config.ts";
 import { loadConfig, type LoadOptions } from "../config/load.ts";
 import { formatProblem, type Problem } from "../config/problem.ts";
 import { loadRelabelRules } from "../config/relabelSection.ts";
-import { judge, type Judgement, type Verdict } from "../lint/verdict.ts";
+import type { Judgement, Verdict } from "../lint/judgement.ts";
+import { Routing } from "../lint/routing.ts";
+import { judge } from "../lint/verdict.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import { judgementLines, type RuleJudgement, shownJudgement } from "./lintText.ts";
 
@@ -88,13 +90,14 @@ function indexesOf({ routes }: Config, name: string | null): number[] {
 }
 
 function judgeAll({ config, routes, rules, vmagentRules }: Given, file: string): RuleJudgement[] {
+  const routing = new Routing(config);
   return routes.flatMap((route) =>
     rules.map((rule, index) => ({
       route: config.routes[route]?.route.name ?? "",
       file,
       number: index + 1,
       rule,
-      judgement: judge({ config, route, vmagentRules, rule }),
+      judgement: judge({ routing, route, together: routes, vmagentRules, rule }),
     })),
   );
 }

@@ -1,7 +1,7 @@
 /** What `lint` says of one rule behind one route. */
 import type { AggregationRule } from "../config/aggregationFile.ts";
 import type { Arrival } from "../lint/journeys.ts";
-import type { Judgement, Verdict } from "../lint/verdict.ts";
+import type { Judgement, Verdict } from "../lint/judgement.ts";
 import type { Witness } from "../lint/witness.ts";
 import { labelText } from "../route/labelText.ts";
 import { printable } from "./printable.ts";
@@ -89,7 +89,7 @@ function proofText({ series: [one, other], arrivals }: Witness): string {
   const group = labelText(groupOf(arrivals));
   if (one === other) {
     const where =
-      first.url === second.url
+      first.vmagent.id === second.vmagent.id
         ? `twice by ${first.upstream}`
         : `by ${first.upstream} and by ${second.upstream}`;
     return `${labelText(one)} is aggregated ${where}`;

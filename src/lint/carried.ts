@@ -103,6 +103,20 @@ export const FILTERS: ReadonlySet<string> = new Set([
   "drop_if_contains",
 ]);
 
+/** A rule of which nothing is written. */
+export const NO_FIELDS: RelabelRule = {
+  action: null,
+  sourceLabels: null,
+  separator: null,
+  regex: null,
+  targetLabel: null,
+  replacement: null,
+  modulus: null,
+  if: null,
+  match: null,
+  labels: null,
+};
+
 /** A name that depends on the series may be any. */
 function constantName(name: string | null): LabelNames {
   return name === null || name.includes("$") ? EVERY_LABEL : only([name]);

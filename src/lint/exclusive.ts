@@ -21,6 +21,11 @@ export function exclusiveBy(routes: readonly RouteConfig[], one: number, other: 
   return first.tenant.label !== null && read.includes(first.tenant.label) ? null : only(read);
 }
 
+/** Labels that rules keep or drop series by. */
+export function labelsFiltered(rules: readonly RelabelRule[]): string[] {
+  return rules.filter((rule) => FILTERS.has(actionOf(rule))).flatMap(labelsRead);
+}
+
 function labelsRead(rule: RelabelRule): string[] {
   const action = actionOf(rule);
   const name = action === "keep_metrics" || action === "drop_metrics" ? ["__name__"] : [];

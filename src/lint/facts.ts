@@ -16,14 +16,18 @@ import {
   only,
   union,
 } from "./labelNames.ts";
+import type { Routing, RoutingRoute } from "./routing.ts";
 import { type Selection, selectionOf } from "./selection.ts";
 import { settledAfter } from "./settled.ts";
+import { type TaskFate, taskFate } from "./taskFate.ts";
 
 /** What is judged. */
 export interface Case {
-  readonly config: Config;
+  readonly routing: Routing;
   /** Which route of the configuration. */
   readonly route: number;
+  /** The routes whose upstreams all are vmagents with the aggregation file: this one alone, or all of them. */
+  readonly together: readonly number[];
   /** What vmagent applies to all series before it aggregates, in its dialect. */
   readonly vmagentRules: RelabelRuleList;
   readonly rule: AggregationRule;
@@ -31,14 +35,16 @@ export interface Case {
 
 export interface Facts extends Case {
   readonly judged: RouteConfig;
-  /** Of the route's upstreams; those with one url are one. */
-  readonly urls: ReadonlySet<string>;
+  readonly upstreams: RoutingRoute;
+  /** Vmagents of all routes that are judged together, by their ids. */
+  readonly aggregators: ReadonlySet<string>;
   readonly selection: Selection;
   /** null when the route has no tasks. */
   readonly taskLabel: string | null;
   /** Names of labels that keys and rules speak of, and of some that series mostly have. */
   readonly asked: readonly string[];
-  /** Labels of the input series, and of the group. */
+  /** Labels as they arrive, those of the input series, and of the group. */
+  readonly arriving: Carried;
   readonly input: Carried;
   readonly group: Carried;
   /** Labels with one value in all series of the rule by its match, and those with one in all series of a group. */
@@ -48,19 +54,22 @@ export interface Facts extends Case {
   readonly upstreamBy: LabelNames;
   readonly taskBy: LabelNames;
   readonly upstreamByLabels: LabelNames;
+  /** Whether the task tells groups apart; `gone` in a route without tasks. */
+  readonly fate: TaskFate;
 }
 
 /** Labels that are nearly always there, and those of buckets, which nobody means to have in a key. */
 export const USUAL_LABELS = ["instance", "pod", "replica", "le", "vmrange"];
 
 export function factsOf(given: Case): Facts {
-  const { config, vmagentRules, rule } = given;
-  const judged = config.routes[given.route];
-  if (judged === undefined) throw new RangeError(`no route ${given.route}`);
-  const { route, upstreams } = judged;
+  const { routing, together, vmagentRules, rule } = given;
+  const { config } = routing;
+  const upstreams = routing.route(given.route);
+  const { judged } = upstreams;
+  const { route } = judged;
   const selection = selectionOf(rule.match);
   const taskLabel = route.tasks?.label ?? null;
-  const asked = namesOfInterest(route, rule, selection);
+  const asked = [...new Set([...namesOfInterest(route, rule, selection), ...routing.selectedBy])];
   const arriving = arrivingAt(route, vmagentRules, ALL_CARRIED, asked);
   const input = inputOf(rule, arriving, asked);
   const group = groupOf(rule, input);
@@ -72,10 +81,12 @@ export function factsOf(given: Case): Facts {
   return {
     ...given,
     judged,
-    urls: new Set(upstreams.map(({ url }) => url.href)),
+    upstreams,
+    aggregators: new Set(together.flatMap((index) => routing.route(index).ids)),
     selection,
     taskLabel,
     asked,
+    arriving,
     input,
     group,
     fixed,
@@ -86,6 +97,7 @@ export function factsOf(given: Case): Facts {
       taskLabel !== null && includes(upstreamBy, taskLabel)
         ? union(difference(upstreamBy, only([taskLabel])), taskBy)
         : upstreamBy,
+    fate: taskLabel === null ? "gone" : taskFate(taskLabel, group, route, vmagentRules, rule),
   };
 }
 
@@ -94,12 +106,13 @@ export function besidesTask(names: LabelNames, { taskLabel }: Facts): LabelNames
   return taskLabel === null ? names : difference(names, only([taskLabel]));
 }
 
-/** What comes from before a route's rules into the groups, in any route of the configuration. */
-export function groupedFromBefore({ route }: RouteConfig, { rule, vmagentRules, asked }: Facts): LabelNames {
-  const ruled = carriedThrough(ALL_CARRIED, route.relabel, "relabel_configs of the route", asked);
-  const { label } = route.tenant;
-  const known = label === null ? ruled : lose(ruled, only([label]), "the tenant's");
-  return groupOf(rule, inputOf(rule, arrivingAt(route, vmagentRules, known, asked), asked)).names;
+/** What comes from before the route's rules into the groups. */
+export function groupedFromBefore({ judged, rule, vmagentRules, asked }: Facts): LabelNames {
+  const { relabel, tenant, tasks } = judged.route;
+  const own = [tenant.label, tasks?.label ?? null].filter((label) => label !== null);
+  const theirs = lose(ALL_CARRIED, only(own), "the gateway's");
+  const ruled = carriedThrough(theirs, relabel, "relabel_configs of the route", asked);
+  return groupOf(rule, inputOf(rule, arrivingAt(judged.route, vmagentRules, ruled, asked), asked)).names;
 }
 
 /** What an aggregation rule gets, whichever of the upstreams it is at. */

@@ -1,26 +1,23 @@
-/**
- * Follows series through the gateway, by the code that routes real traffic, and through a vmagent up to the output group of an
- * aggregation rule.
- */
+/** Follows series through the gateway, and through a vmagent up to the output group of an aggregation rule. */
 import type { AggregationRule } from "../config/aggregationFile.ts";
-import type { Config } from "../config/config.ts";
-import type { RelabelRule, RelabelRuleList } from "../relabel/options.ts";
+import type { RelabelRuleList } from "../relabel/options.ts";
 import { type Label, RelabelRules } from "../relabel/rules.ts";
-import { copyFor, Decider, type RouteDecision } from "../route/decide.ts";
-import { labelPairs } from "../route/labelText.ts";
-import { encodeLabelSet, seriesRequest } from "../wire/labelField.ts";
-import { type SeriesScan, withSeries } from "../wire/scan.ts";
-import { spliced } from "../wire/splice.ts";
+import { NO_FIELDS } from "./carried.ts";
 import { groupLabels } from "./groups.ts";
-import { includes } from "./labelNames.ts";
+import { includes, type LabelNames } from "./labelNames.ts";
+import type { Routing } from "./routing.ts";
+import type { Vmagent } from "./vmagents.ts";
 
-/** A copy of a series that a rule aggregates. Names of groups and series are equal if and only if their labels are. */
-export interface Arrival {
+/** A copy of a series that a rule aggregates. */
+export interface Arrival extends Aggregated {
   readonly route: number;
-  /** Upstreams with one url are one. */
-  readonly url: string;
+  readonly vmagent: Vmagent;
   readonly upstream: string;
-  /** The value of the task label of the route, null when it is not among the labels of the group. */
+}
+
+/** What a rule makes of a series. Names of groups and series are equal if and only if their labels are. */
+interface Aggregated {
+  /** The task, null when its label is not among the labels of the group, or is not what the gateway gave. */
   readonly task: string | null;
   readonly group: string;
   readonly groupWithoutTask: string;
@@ -30,59 +27,23 @@ export interface Arrival {
   readonly output: string | null;
 }
 
-const encoder = new TextEncoder();
-/** Rules can make as many labels as senders, and two are the gateway's own. */
-const OWN_LABELS = 2;
-
 /** Where series arrive under one configuration and one aggregation rule. */
 export class Journeys {
-  readonly #config: Config;
-  readonly #decider: Decider;
-  readonly #urls: readonly ReadonlyMap<string, string>[];
+  readonly #routing: Routing;
   readonly #aggregator: Aggregator;
 
   /** @param vmagentRules what vmagent applies to all series before it aggregates them */
-  constructor(config: Config, vmagentRules: RelabelRuleList, rule: AggregationRule) {
-    this.#config = config;
-    const routes = config.routes.map(({ route }) => route);
-    this.#decider = new Decider(config.relabel, routes, config.limits);
-    this.#urls = config.routes.map(
-      ({ upstreams }) => new Map(upstreams.map(({ name, url }) => [name, url.href])),
-    );
+  constructor(routing: Routing, vmagentRules: RelabelRuleList, rule: AggregationRule) {
+    this.#routing = routing;
     this.#aggregator = new Aggregator(vmagentRules, rule);
   }
 
-  /** The copies that the rule aggregates. @param labels unique names; the tenant of a request is in its route's label */
+  /** The copies that the rule aggregates. @param labels as for Routing.sent() */
   arrivals(labels: readonly Label[]): Arrival[] {
-    const request = encodeLabelSet(labels.flat().map((text) => encoder.encode(text)));
-    const { maxLabels } = this.#config.limits;
-    return withSeries(request, maxLabels, (series) => {
-      const tenants = this.#config.routes.map(({ route }) => {
-        const text = labels.find(([name]) => name === route.tenant.label)?.[1] ?? "";
-        return text === "" ? null : { text, header: text };
-      });
-      const decision = this.#decider.decide(series, tenants);
-      if (decision.kind !== "offered") return [];
-      return decision.routes.flatMap((each, route) => this.#ofRoute(each, route, series));
-    });
-  }
-
-  #ofRoute(decision: RouteDecision, index: number, series: SeriesScan): Arrival[] {
-    if (decision.kind !== "placed") return [];
-    const route = this.#config.routes[index]?.route;
-    const taskLabel = route?.tasks?.label ?? null;
-    // Groups are of one period: at a border they begin anew.
-    const { upstreams = [] } = decision.placed.places.at(-1) ?? {};
-    return upstreams.flatMap((number) => {
-      const copy = copyFor(decision.copies, number);
-      if (copy.kind === "dropped") return [];
-      const message = spliced(series.bytes.subarray(series.start, series.end), ...copy.splices);
-      const maxLabels = this.#config.limits.maxLabels + OWN_LABELS;
-      const labels = withSeries(seriesRequest(message), maxLabels, labelPairs);
-      const upstream = route?.upstreams[number]?.name ?? "";
-      const aggregated = this.#aggregator.aggregate(labels, taskLabel);
-      if (aggregated === null) return [];
-      return [{ route: index, url: this.#urls[index]?.get(upstream) ?? "", upstream, ...aggregated }];
+    return this.#routing.sent(labels).flatMap(({ route, upstream, vmagent, task, labels: sent }) => {
+      const label = this.#routing.route(route).judged.route.tasks?.label ?? null;
+      const aggregated = this.#aggregator.aggregate(sent, label, task);
+      return aggregated === null ? [] : [Object.assign(aggregated, { route, upstream, vmagent })];
     });
   }
 }
@@ -91,39 +52,53 @@ export class Journeys {
 class Aggregator {
   readonly #vmagentRules: RelabelRules | null;
   readonly #match: RelabelRules | null;
-  readonly #rule: AggregationRule;
+  readonly #dropped: ReadonlySet<string>;
+  readonly #groupLabels: LabelNames;
   readonly #input: OpenRules;
   readonly #output: OpenRules;
 
   constructor(vmagentRules: RelabelRuleList, rule: AggregationRule) {
     this.#vmagentRules = vmagentRules.rules.length === 0 ? null : new RelabelRules(vmagentRules);
     this.#match = rule.match.length === 0 ? null : new RelabelRules(keepIf(rule.match));
-    this.#rule = rule;
+    this.#dropped = new Set(rule.dropInputLabels);
+    this.#groupLabels = groupLabels(rule);
     this.#input = new OpenRules(rule.inputRelabel);
     this.#output = new OpenRules(rule.outputRelabel);
   }
 
-  aggregate(
-    labels: readonly Label[],
-    taskLabel: string | null,
-  ): Omit<Arrival, "route" | "url" | "upstream"> | null {
+  aggregate(labels: readonly Label[], taskLabel: string | null, given: number | null): Aggregated | null {
     const outcome = this.#vmagentRules?.apply(labels) ?? { kind: "kept", labels };
     if (outcome.kind !== "kept" || this.#match?.apply(outcome.labels).kind === "dropped") return null;
-    const { dropInputLabels } = this.#rule;
-    const left = outcome.labels.filter(([name]) => !dropInputLabels.includes(name));
+    const left = outcome.labels.filter(([name]) => !this.#dropped.has(name));
     const input = this.#input.apply(left);
     if (input === null || input.length === 0) return null;
-    const group = input.filter(([name]) => includes(groupLabels(this.#rule), name));
-    const output = this.#output.apply(group);
-    const isTask = ([name]: Label): boolean => name === taskLabel;
+    const group = input.filter(([name]) => includes(this.#groupLabels, name)).sort(byName);
+    const task = group.find(([name]) => name === taskLabel)?.[1] ?? null;
+    const output = this.#output;
+    // Many are made, and of most of them only the group is asked for.
     return {
-      task: group.find(isTask)?.[1] ?? null,
-      group: nameOf(group),
-      groupWithoutTask: nameOf(group.filter((label) => !isTask(label))),
-      inputWithoutTask: nameOf(input.filter((label) => !isTask(label))),
-      output: output === null ? null : nameOf(output),
+      task: task === String(given) ? task : null,
+      group: JSON.stringify(group),
+      get groupWithoutTask() {
+        return JSON.stringify(without(group, taskLabel));
+      },
+      get inputWithoutTask() {
+        return JSON.stringify(without(input, taskLabel).sort(byName));
+      },
+      get output() {
+        const left = output.apply(group);
+        return left === null ? null : JSON.stringify([...left].sort(byName));
+      },
     };
   }
+}
+
+function byName([one]: Label, [other]: Label): number {
+  return one < other ? -1 : 1;
+}
+
+function without(labels: readonly Label[], label: string | null): Label[] {
+  return labels.filter(([name]) => name !== label);
 }
 
 /** Rules of an aggregation: unlike those of vmagent's command line they leave labels that begin with two underscores. */
@@ -148,21 +123,5 @@ class OpenRules {
 }
 
 function keepIf(selectors: readonly string[]): RelabelRuleList {
-  const keep: RelabelRule = {
-    action: "keep",
-    sourceLabels: null,
-    separator: null,
-    regex: null,
-    targetLabel: null,
-    replacement: null,
-    modulus: null,
-    if: selectors,
-    match: null,
-    labels: null,
-  };
-  return { dialect: "victoriametrics", rules: [keep] };
-}
-
-function nameOf(labels: readonly Label[]): string {
-  return JSON.stringify([...labels].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { dialect: "victoriametrics", rules: [{ ...NO_FIELDS, action: "keep", if: selectors }] };
 }

@@ -1,17 +1,15 @@
 /** Why a rule is safe or not, in words that name the labels. */
 import { lossOf } from "./carried.ts";
-import { besidesTask, type Facts } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 import {
   difference,
   includes,
   intersection,
   isEmpty,
-  isWithin,
   type LabelNames,
   namesText,
   only,
 } from "./labelNames.ts";
-import { unmergeable } from "./outputs.ts";
 import type { Witness } from "./witness.ts";
 
 /** Why no group is split. */
@@ -78,24 +76,10 @@ export function listed(fault: LabelNames, witness: Witness | null): string[] {
 }
 
 /** What else there is to know of a rule that is safe. */
-export function notesOn(facts: Facts): string[] {
-  const { vmagentRules, upstreamBy } = facts;
+export function notesOn({ vmagentRules, upstreamBy }: Facts): string[] {
   const hidden =
     "vmagent's relabeling removes labels that begin with two underscores; no series is taken to have any";
-  const hidesSome = vmagentRules.rules.length > 0 && upstreamBy.kind === "all_but";
-  return [...(hidesSome ? [hidden] : []), ...perTaskNote(facts)];
-}
-
-/** Said where results are of tasks although nothing needs them to be. */
-function perTaskNote(facts: Facts): string[] {
-  const { taskLabel, group, taskBy, determined, rule } = facts;
-  if (taskLabel === null || !includes(group.names, taskLabel)) return [];
-  if (isWithin(taskBy, besidesTask(determined, facts))) return [];
-  const unable = unmergeable(rule.outputs);
-  const merging = unable.length === 0 ? "merge them" : `${unable.join(", ")} cannot be merged`;
-  return [
-    `${taskLabel} is in the group, so there is a result for each task: ${merging}, or leave the label out`,
-  ];
+  return vmagentRules.rules.length > 0 && upstreamBy.kind === "all_but" ? [hidden] : [];
 }
 
 /** Labels that a key of nearly all labels should not have. */

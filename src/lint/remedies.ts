@@ -7,14 +7,38 @@ import type { LabelNames } from "./labelNames.ts";
  * Keys that keep the groups of a rule together.
  *
  * @param group labels that certainly tell groups apart
+ * @param ungrouped what the rule has to say besides, where the task label must not tell groups apart; null where it may
  */
-export function keyRemedies({ placement, tasks }: RouteOptions, group: LabelNames): string[] {
+export function keyRemedies(
+  { placement, tasks }: RouteOptions,
+  group: LabelNames,
+  ungrouped: string | null,
+): string[] {
   const key = keyText(group, tasks?.label ?? null);
   if (key === null)
     return ["one upstream for these series: no label tells the groups apart that a key could have"];
-  const placed = `placement: {key: ${key}}`;
+  const placed = `placement: {key: ${key}}${ungrouped === null ? "" : `, and in the rule ${ungrouped}`}`;
   if (tasks === null || placement.key.kind !== "task" || key === "series") return [placed];
-  return [`tasks: ${key}, so that each group is of one task`, placed];
+  return [taskKeyRemedy(key), placed];
+}
+
+/** How no group is of several tasks. @param group @param ungrouped as for keyRemedies(), for a rule without the task label */
+export function taskRemedies({ tasks }: RouteOptions, group: LabelNames, ungrouped: string): string[] {
+  const key = keyText(group, tasks?.label ?? null);
+  return key === null || key === "series" ? [ungrouped] : [taskKeyRemedy(key), ungrouped];
+}
+
+function taskKeyRemedy(key: string): string {
+  return `tasks: ${key}, so that each group is of one task`;
+}
+
+/** A rule whose groups the task label does not tell apart. */
+export function ungroupedText(label: string, { by, without, dropInputLabels }: AggregationRule): string {
+  if (without.length > 0) return `without: [${[...without, label].join(", ")}]`;
+  const others = by.filter((name) => name !== label);
+  return others.length > 0
+    ? `by: [${others.join(", ")}]`
+    : `drop_input_labels: [${[...dropInputLabels, label].join(", ")}]`;
 }
 
 /**

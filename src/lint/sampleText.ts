@@ -62,15 +62,8 @@ class Sampler {
   #atom(): Atom | null {
     const group = /^\((?:\?:|\?P?<\w+>)?(?!\?)/.exec(this.#regex.slice(this.#at));
     if (group !== null) return this.#group(group[0].length);
-    const set = /^\[(\^?)([^\]\\])[^\]]*\]/.exec(this.#regex.slice(this.#at));
-    if (set !== null) {
-      this.#at += set[0].length;
-      const first = set[2] ?? "";
-      // Digits may follow where letters may, mostly.
-      return set[1] === "^"
-        ? { text: "z", isWide: true }
-        : { text: first, isWide: /[0-9]-[0-9]/.test(set[0]) };
-    }
+    const set = /^\[(\^?)([^\]\\][^\]]*)\]/.exec(this.#regex.slice(this.#at));
+    if (set !== null) return this.#set(set[0].length, set[1] === "^", set[2] ?? "");
     const escape = /^\\(.)/.exec(this.#regex.slice(this.#at));
     if (escape !== null) return this.#escaped(escape[1] ?? "");
     const character = this.#regex.charAt(this.#at);
@@ -85,6 +78,14 @@ class Sampler {
     if (text === null || this.#regex[this.#at] !== ")") return null;
     this.#at += 1;
     return { text, isWide: false };
+  }
+
+  #set(length: number, isOfOthers: boolean, members: string): Atom {
+    this.#at += length;
+    if (isOfOthers) return { text: "z", isWide: true };
+    // Digits may follow where letters may, mostly.
+    if (/[\\-]/.test(members)) return { text: members.charAt(0), isWide: /[0-9]-[0-9]/.test(members) };
+    return { text: members.charAt(this.#choose() % members.length), isWide: false };
   }
 
   #escaped(letter: string): Atom | null {

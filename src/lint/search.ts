@@ -2,19 +2,20 @@
 import { besidesTask, type Facts } from "./facts.ts";
 import { Journeys } from "./journeys.ts";
 import { difference, includes, union } from "./labelNames.ts";
-import { labelsNamed, seedsOf, type Selecting, variantsOf } from "./seeds.ts";
+import { labelsNamed, seedsOf, type Selecting, selectingLabels, variantsOf } from "./seeds.ts";
 import { WitnessSearch } from "./witness.ts";
 
 export function searchFor(facts: Facts): WitnessSearch {
-  const { config, vmagentRules, rule, selection, asked, taskLabel, judged } = facts;
+  const { routing, route, aggregators, vmagentRules, rule, selection, asked, taskLabel, judged } = facts;
+  const { config } = routing;
   const ofRoute = [config.relabel, judged.route.relabel, vmagentRules, rule.inputRelabel];
   const otherRoutes = config.routes.filter((each) => each !== judged);
   const selecting: Selecting = {
     selection,
     rules: ofRoute.flatMap((list) => list.rules),
-    otherRules: otherRoutes.flatMap(({ route }) => route.relabel.rules),
+    otherRules: otherRoutes.flatMap(({ route: { relabel } }) => relabel.rules),
   };
-  const gatewayRules = [config.relabel, ...config.routes.map(({ route }) => route.relabel)].flatMap(
+  const gatewayRules = [config.relabel, ...config.routes.map((each) => each.route.relabel)].flatMap(
     (list) => list.rules,
   );
   const isOfSeries = (name: string): boolean => name !== taskLabel;
@@ -25,18 +26,21 @@ export function searchFor(facts: Facts): WitnessSearch {
   const deciding = union(facts.upstreamByLabels, facts.taskBy);
   const atFault = difference(deciding, besidesTask(facts.determined, facts));
   const likely = names.filter((name) => includes(atFault, name));
-  const labels = [...new Set([...likely, ...labelsNamed(gatewayRules).filter(isOfSeries)])];
-  const journeys = new Journeys(config, vmagentRules, rule);
-  const place = { route: facts.route, urls: facts.urls };
   const { key } = judged.route.placement;
-  const keyNames = "names" in key ? key.names : [];
-  const spare = names.filter((name) => name !== "__name__" && !rule.by.includes(name));
-  return new WitnessSearch(
-    journeys,
-    place,
-    seedsOf(selecting, names, keyNames),
-    labels,
-    variantsOf(selecting),
-    spare,
-  );
+  return new WitnessSearch(new Journeys(routing, vmagentRules, rule), {
+    route,
+    aggregators,
+    seeds: seedsOf(selecting, names, "names" in key ? key.names : []),
+    labels: [
+      ...new Set([...likely, ...[...labelsNamed(gatewayRules), ...routing.selectedBy].filter(isOfSeries)]),
+    ],
+    valuesOf: variantsOf(selecting),
+    selecting: new Map(
+      config.routes.map((each, index) => [
+        index,
+        each === judged ? [] : selectingLabels(each.route.relabel.rules),
+      ]),
+    ),
+    spare: names.filter((name) => name !== "__name__" && !rule.by.includes(name)),
+  });
 }

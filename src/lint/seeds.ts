@@ -7,6 +7,15 @@ import { sampleText } from "./sampleText.ts";
 import type { Selection } from "./selection.ts";
 import type { ValuesOf } from "./witness.ts";
 
+/** A regex for the values of several labels, joined. */
+interface JoinedFilter {
+  readonly labels: readonly string[];
+  readonly separator: string;
+  readonly regex: string;
+}
+
+type Wanted = SelectorFilter | JoinedFilter;
+
 /** Different values for all labels: one of few values of a label may make a difference with some of them only. */
 const VARIANTS = 8;
 
@@ -44,6 +53,16 @@ export function seedsOf(selecting: Selecting, names: readonly string[], key: rea
   return seeds;
 }
 
+/** Labels with which rules may select a series, one choice for each of their values; none where they ask for none. */
+export function selectingLabels(rules: readonly RelabelRule[]): Label[][] {
+  const keeps = rules.flatMap(keepFilters);
+  const choices = Array.from({ length: VARIANTS }, (_, variant) =>
+    [...valuesOf(keeps, variant)].filter(([, value]) => value !== ""),
+  );
+  const distinct = new Map(choices.map((labels) => [JSON.stringify(labels), labels]));
+  return [...distinct.values()].filter((labels) => labels.length > 0);
+}
+
 /** Values for a label: such as rules look for, where they do. */
 export function variantsOf({ selection, rules, otherRules }: Selecting): ValuesOf {
   const ofRules = [...rules, ...otherRules].flatMap(regexFilters);
@@ -78,12 +97,20 @@ function isName(text: string | null): text is string {
   return text !== null && /^[a-zA-Z_]\w*$/.test(text);
 }
 
-/** What a rule of one source label keeps, as filters; nothing for what is not said so simply. */
-function keepFilters(rule: RelabelRule): SelectorFilter[] {
-  if (actionOf(rule) !== "keep") return [];
+/** What a rule keeps, as filters; nothing for what is not said so simply. */
+function keepFilters(rule: RelabelRule): Wanted[] {
+  const action = actionOf(rule);
+  if (action === "keep_metrics") return regexFilters({ ...rule, sourceLabels: ["__name__"] });
+  if (action !== "keep") return [];
   const [selector] = rule.if ?? [];
   const ofSelector = selector === undefined ? [] : (parseSelector(selector)[0] ?? []);
-  return [...ofSelector, ...regexFilters(rule)];
+  return [...ofSelector, ...regexFilters(rule), ...joinedFilters(rule)];
+}
+
+/** What a rule looks for in several source labels. */
+function joinedFilters({ sourceLabels, separator, regex }: RelabelRule): JoinedFilter[] {
+  const labels = sourceLabels ?? [];
+  return labels.length < 2 || regex === null ? [] : [{ labels, separator: separator ?? ";", regex }];
 }
 
 /** What a rule looks for in its one source label. */
@@ -93,15 +120,21 @@ function regexFilters({ sourceLabels, regex }: RelabelRule): SelectorFilter[] {
   return [{ label, operator: "=~", value: regex }];
 }
 
-function valuesOf(filters: readonly SelectorFilter[], variant: number): Map<string, string> {
-  const values = new Map<string, string>();
-  for (const { label, operator, value } of filters) {
-    const wanted = operator === "=" ? value : operator === "=~" ? sampleText(value, variant) : null;
-    if (wanted !== null) values.set(label, wanted);
-    // A label that must not be empty has to be there, and one that must not have some value may be missing.
-    else if (operator === "!=" && value === "") values.set(label, plainValue(label, variant));
+function valuesOf(filters: readonly Wanted[], variant: number): Map<string, string> {
+  return new Map(filters.flatMap((filter) => [...valuesFor(filter, variant)]));
+}
+
+function valuesFor(filter: Wanted, variant: number): Label[] {
+  if ("labels" in filter) {
+    const { labels, separator, regex } = filter;
+    const values = sampleText(regex, variant)?.split(separator) ?? [];
+    return values.length === labels.length ? labels.map((name, at) => [name, values[at] ?? ""]) : [];
   }
-  return values;
+  const { label, operator, value } = filter;
+  const wanted = operator === "=" ? value : operator === "=~" ? sampleText(value, variant) : null;
+  if (wanted !== null) return [[label, wanted]];
+  // A label that must not be empty has to be there, and one that must not have some value may be missing.
+  return operator === "!=" && value === "" ? [[label, plainValue(label, variant)]] : [];
 }
 
 function labelsOf(all: ReadonlyMap<string, string>, wanted: ReadonlyMap<string, string>): Label[] {

@@ -91,7 +91,7 @@ describe("lint, for a person", () => {
     );
     expect(block.slice(2)).toEqual([
       "  write: tasks: {by: [job]}, so that each group is of one task",
-      "  or: placement: {key: {by: [job]}}",
+      "  or: placement: {key: {by: [job]}}, and in the rule by: [job]",
     ]);
     expect(printed).toMatch(/1 safe, 2 unsafe, 0 unknown\n$/);
   });
@@ -108,6 +108,41 @@ describe("lint, for a person", () => {
     expect(code).toBe(1);
     expect(printed).toContain("route aggregation, rule 1");
     expect(printed).toMatch(/route raw, rule 1 .+: unsafe/);
+  });
+
+  it("judges routes together without --route, and says how they meet", async () => {
+    const raw = UPSTREAMS.replaceAll(/name: |http:\/\//g, "$&raw-");
+    const gateway = `routes: [{name: one, placement: {key: {by: [job]}}, ${UPSTREAMS}}, {name: other, placement: {key: {by: [job]}}, ${raw}}]`;
+    const aggregation = "[{match: m, interval: 1m, by: [job], outputs: [avg]}]";
+    const { code, printed } = await lint({ gateway, aggregation });
+    expect(code).toBe(1);
+    const [title, reason, proof, ...instead] = printed.split("\n").slice(0, 5);
+    expect(title).toBe("route one, rule 1 (aggr.yaml:1; by job; avg): unsafe");
+    expect(reason).toBe(
+      "  the routes one and other are judged together and lead to different vmagents, and each result of what both select is there twice",
+    );
+    expect(proof).toMatch(/^ {2}proof: m\{job="job-0"\} is aggregated by [ab] and by raw-[ab]$/);
+    expect(instead).toEqual([
+      "  write: --route one or --route other, where only one of them leads to vmagents with this file",
+      "  or: final: true at one, if it selects its series by labels that the groups have (__name__, job)",
+    ]);
+    const alone = await lint({ gateway, aggregation }, "--route", "one");
+    expect(alone.code).toBe(0);
+  });
+
+  it("says why routes that are judged together are apart", async () => {
+    const kept = (job: string, name: string): string =>
+      `{name: ${name}, relabel_configs: [{action: keep, source_labels: [job], regex: ${job}}], upstreams: [{name: ${name}-0, url: "http://${name}"}]}`;
+    const gateway = `routes: [${kept("api", "one")}, ${kept("web", "other")}]`;
+    const { code, printed } = await lint({
+      gateway,
+      aggregation: "[{interval: 1m, by: [job], outputs: [avg]}]",
+    });
+    expect(code).toBe(0);
+    expect(printed.split("\n").slice(0, 2)).toEqual([
+      "route one, rule 1 (aggr.yaml:1; by job; avg): safe",
+      "  the route has one upstream, which gets all series; no group has series of other too, which has other values of job",
+    ]);
   });
 
   it("takes vmagent's rules before the aggregation into account", async () => {
@@ -176,7 +211,7 @@ describe("lint --json", () => {
           },
           write_instead: [
             "tasks: {by: [job]}, so that each group is of one task",
-            "placement: {key: {by: [job]}}",
+            "placement: {key: {by: [job]}}, and in the rule by: [job]",
           ],
         },
       ],

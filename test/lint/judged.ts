@@ -5,7 +5,9 @@ import { parseConfig } from "../../src/config/load.ts";
 import { formatProblem, type Problem } from "../../src/config/problem.ts";
 import { parseRelabelRules } from "../../src/config/relabelSection.ts";
 import { placementFault } from "../../src/hash/placementFault.ts";
-import { judge, type Judgement } from "../../src/lint/verdict.ts";
+import type { Judgement } from "../../src/lint/judgement.ts";
+import { Routing } from "../../src/lint/routing.ts";
+import { judge } from "../../src/lint/verdict.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { faultOf } from "../../src/relabel/rules.ts";
 
@@ -25,11 +27,23 @@ export function readRelabel(text: string): RelabelRuleList {
   return rules ?? invalid(problems);
 }
 
-/** The first rule behind a route, by default the first. */
-export function judged(config: string, aggregation: string, relabel = "[]", route = 0): Judgement {
+/**
+ * The first rule behind a route, by default the first.
+ *
+ * @param together the routes that are judged with it, by default all
+ */
+export function judged(
+  config: string,
+  aggregation: string,
+  relabel = "[]",
+  route = 0,
+  together?: readonly number[],
+): Judgement {
   const [rule] = readAggregation(aggregation);
   if (rule === undefined) throw new Error("no rule");
-  return judge({ config: readConfig(config), route, vmagentRules: readRelabel(relabel), rule });
+  const routing = new Routing(readConfig(config));
+  const all = [...routing.routes.keys()];
+  return judge({ routing, route, together: together ?? all, vmagentRules: readRelabel(relabel), rule });
 }
 
 function invalid(problems: readonly Problem[]): never {

@@ -1,5 +1,5 @@
 /** Routes and aggregation rules with what lint has to say of them: judged in verdict.test.ts, tried out in lintVmagents.test.ts. */
-import type { Verdict } from "../../src/lint/verdict.ts";
+import type { Verdict } from "../../src/lint/judgement.ts";
 
 export interface Pair {
   readonly name: string;
@@ -7,6 +7,8 @@ export interface Pair {
   readonly route: string;
   /** Further routes, whole, in YAML. */
   readonly others?: readonly string[];
+  /** Whether the first is judged by itself, as with --route, and not with the others. */
+  readonly alone?: true;
   /** In YAML, without match and interval where it has none of its own; SERIES stands for the metrics of the pair. */
   readonly rule: string;
   /** What vmagent applies before, in YAML. */
@@ -29,6 +31,15 @@ const TASK = "stream_task_id";
 
 function keyed(key: string, more = ""): string {
   return `placement: {key: ${key}}, ${more === "" ? "" : `${more}, `}${UPSTREAMS}`;
+}
+
+/** A further route. */
+function also(more: string): string {
+  return `{name: more, ${more}}`;
+}
+
+function kept(label: string, regex: string): string {
+  return rules(`{action: keep, source_labels: [${label}], regex: "${regex}"}`);
 }
 
 function rules(list: string): string {
@@ -693,11 +704,147 @@ export const PAIRS: readonly Pair[] = [
     label: "env",
   },
   {
-    name: "a second route to other upstreams",
+    name: "two routes into one aggregator, by two of its paths",
+    route: `placement: {key: {by: [job]}}, upstreams: [{name: a, url: "http://a/api/v1/write"}, ${B}]`,
+    others: [also('upstreams: [{name: c, url: "http://a:80/prometheus/api/v1/push"}]')],
+    alone: true,
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unsafe",
+  },
+  {
+    name: "two routes into two paths of one address",
+    route: 'upstreams: [{name: a, url: "http://a/insert/0"}]',
+    others: [also('upstreams: [{name: c, url: "http://a/insert/1"}]')],
+    alone: true,
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unknown",
+  },
+  {
+    name: "two routes into two paths of one address, apart by a label of the group",
+    route: `${kept("job", "api")}, upstreams: [{name: a, url: "http://a/insert/0"}]`,
+    others: [also(`${kept("job", "auth")}, upstreams: [{name: c, url: "http://a/insert/1"}]`)],
+    alone: true,
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "safe",
+  },
+  {
+    name: "two routes that take the same series to different aggregators",
+    route: `upstreams: [${A}]`,
+    others: [also(`upstreams: [${B}]`)],
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unsafe",
+  },
+  {
+    name: "two routes that take some of the same series to different aggregators",
+    route: `${kept("job", "api")}, upstreams: [${A}]`,
+    others: [also(`${kept("env", "prod")}, upstreams: [${B}]`)],
+    rule: "by: [job, env], outputs: [sum_samples]",
+    verdict: "unsafe",
+  },
+  {
+    name: "a second route to other upstreams, not judged with it",
     route: keyed("{by: [job]}"),
     others: ['{name: more, upstreams: [{name: c, url: "http://c/w"}]}'],
+    alone: true,
     rule: "by: [job], outputs: [avg]",
     verdict: "safe",
+  },
+  {
+    name: "two routes that select by several labels, and one selects what the other does",
+    route: `${rules('{action: keep, source_labels: [env, job], regex: "prod;.+"}')}, upstreams: [${A}]`,
+    others: [also(`${kept("job", "[ab].i")}, upstreams: [${B}]`)],
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unsafe",
+  },
+  {
+    name: "two routes with parts of one group",
+    route: `${kept("job", "api")}, upstreams: [${A}]`,
+    others: [also(`${kept("job", "auth")}, upstreams: [${B}]`)],
+    rule: "by: [env], outputs: [sum_samples]",
+    verdict: "unsafe",
+    label: "job",
+  },
+  {
+    name: "two routes with parts of one group, and what parts them in it",
+    route: `${kept("job", "api")}, upstreams: [${A}]`,
+    others: [also(`${kept("job", "auth")}, upstreams: [${B}]`)],
+    rule: "by: [env, job], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "a route that drops what the other keeps, by a label of the group",
+    route: `${kept("job", "ap.+")}, upstreams: [${A}]`,
+    others: [also(`${rules('{action: drop, source_labels: [job], regex: "ap.+"}')}, upstreams: [${B}]`)],
+    rule: "without: [instance], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "a route that drops what the other keeps, by a label that is not in the group",
+    route: `${kept("job", "ap.+")}, upstreams: [${A}]`,
+    others: [also(`${rules('{action: drop, source_labels: [job], regex: "ap.+"}')}, upstreams: [${B}]`)],
+    rule: "without: [instance, job], outputs: [count_samples]",
+    verdict: "unsafe",
+    label: "job",
+  },
+  {
+    name: "a final route that selects by a label of the group",
+    route: `final: true, ${kept("env", "pr.+")}, ${keyed("{by: [job]}")}`,
+    others: [also(`upstreams: [${B}]`)],
+    rule: "by: [job, env], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "a final route that selects by a label that is not in the group",
+    route: `final: true, ${kept("env", "pr.+")}, upstreams: [${A}]`,
+    others: [also(`upstreams: [${B}]`)],
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unsafe",
+    label: "env",
+  },
+  {
+    name: "a final route that selects by labels in a condition, which are not in the group",
+    route: `final: true, relabel_dialect: victoriametrics, ${rules('{action: keep, if: \'{env="prod",le!="2"}\'}')}, upstreams: [${A}]`,
+    others: [also(`upstreams: [${B}]`)],
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "unsafe",
+    label: "env",
+  },
+  {
+    name: "a final route that selects by a label that is not in the group, not judged with it",
+    route: `final: true, ${kept("env", "pr.+")}, upstreams: [${A}]`,
+    others: [also('upstreams: [{name: c, url: "http://c/w"}]')],
+    alone: true,
+    rule: "by: [job], outputs: [sum_samples]",
+    verdict: "safe",
+  },
+  {
+    name: "a final route that selects by a label that is not in the group, to the same vmagent as the other",
+    route: `final: true, ${kept("env", "pr.+")}, upstreams: [${A}]`,
+    others: [also(`upstreams: [${A}]`)],
+    rule: "by: [job], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "a second route that has nothing of what match selects",
+    route: `${kept("job", "ap.+")}, upstreams: [${A}]`,
+    others: [also(`${kept("job", "au.+")}, upstreams: [${B}]`)],
+    rule: "match: 'SERIES{job=\"api\"}', by: [env], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "routes that mark their series in the group",
+    route: `${rules("{target_label: way, replacement: one}")}, upstreams: [${A}]`,
+    others: [also(`${rules("{target_label: way, replacement: other}")}, upstreams: [${B}]`)],
+    rule: "by: [job, way], outputs: [avg]",
+    verdict: "safe",
+    shown: null,
+  },
+  {
+    name: "two routes that patterns keep apart",
+    route: `${kept("job", "ap.+")}, upstreams: [${A}]`,
+    others: [also(`${kept("job", "au.+")}, upstreams: [${B}]`)],
+    rule: "by: [job], outputs: [avg]",
+    verdict: "unknown",
   },
   {
     name: "one upstream",
@@ -716,6 +863,110 @@ export const PAIRS: readonly Pair[] = [
     route:
       'placement: {key: series}, upstreams: [{name: a, url: "http://a/w"}, {name: b, url: "http://a/w"}]',
     rule: "by: [job], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "two paths of one vmagent",
+    route: `placement: {key: series}, upstreams: [{name: a, url: "http://a/api/v1/write"}, {name: b, url: "http://A:80//prometheus/api/v1/push"}]`,
+    rule: "by: [job], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "two paths of one address, which a proxy may part",
+    route: `placement: {key: series}, upstreams: [{name: a, url: "http://a/insert/0"}, {name: b, url: "http://a/insert/1"}]`,
+    rule: "by: [job], outputs: [avg]",
+    verdict: "unknown",
+  },
+  {
+    name: "two paths of one address, and a key that fits",
+    route: `placement: {key: {by: [job]}}, upstreams: [{name: a, url: "http://a/insert/0"}, {name: b, url: "http://a/insert/1"}]`,
+    rule: "by: [job], outputs: [avg]",
+    verdict: "safe",
+  },
+
+  // Tasks that nothing but the results shows.
+  {
+    name: "one upstream, and an average of each task",
+    route: `tasks: {count: 16}, upstreams: [${A}]`,
+    rule: "without: [instance, replica], outputs: [avg]",
+    verdict: "unsafe",
+    label: TASK,
+    shown: "unmergeable",
+  },
+  {
+    name: "one upstream, and a sum of each task",
+    route: `tasks: {count: 16}, upstreams: [${A}]`,
+    rule: "without: [instance, replica], outputs: [sum_samples]",
+    verdict: "safe",
+  },
+  {
+    name: "one upstream, and series that become one in several tasks, counted",
+    route: `tasks: {count: 16}, upstreams: [${A}]`,
+    rule: `by: [job, ${TASK}], drop_input_labels: [replica], outputs: [count_series]`,
+    verdict: "unsafe",
+    label: "replica",
+    shown: "merged_wrong",
+  },
+  {
+    name: "one upstream, and the task removed from the output",
+    route: `tasks: {count: 16}, upstreams: [${A}]`,
+    rule: `by: [job, ${TASK}], outputs: [sum_samples], output_relabel_configs: [{action: labeldrop, regex: ${TASK}}]`,
+    verdict: "unsafe",
+    label: TASK,
+    shown: "collides",
+  },
+  {
+    name: "one upstream, and one task",
+    route: `tasks: {count: 1}, upstreams: [${A}]`,
+    rule: "without: [instance], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "one upstream, and a task for each group",
+    route: `tasks: {count: 64, by: [job]}, upstreams: [${A}]`,
+    rule: "without: [instance], outputs: [avg]",
+    verdict: "safe",
+  },
+  {
+    name: "one upstream, and the task removed before the groups",
+    route: `tasks: {count: 64}, upstreams: [${A}]`,
+    rule: `without: [instance], ${input(`{action: labeldrop, regex: "stream_.+"}`)}, outputs: [avg]`,
+    verdict: "safe",
+  },
+  {
+    name: "one upstream, and a rule that makes a label of the task",
+    route: `tasks: {count: 64}, upstreams: [${A}]`,
+    rule: `by: [job, part], ${input(`{source_labels: [${TASK}], target_label: part}`)}, outputs: [avg]`,
+    verdict: "unknown",
+    label: TASK,
+  },
+  {
+    name: "the task in by, and output rules that make a label of it",
+    route: TASKS,
+    rule: `by: [job, ${TASK}], outputs: [sum_samples], output_relabel_configs: [{source_labels: [${TASK}], target_label: part}]`,
+    verdict: "unknown",
+    label: TASK,
+  },
+  {
+    name: "tasks that all live on one of two upstreams, and an average of each",
+    route: `tasks: {count: 2}, ${UPSTREAMS}`,
+    rule: `by: [job, ${TASK}], outputs: [avg]`,
+    verdict: "unsafe",
+    label: TASK,
+    shown: "unmergeable",
+  },
+  {
+    name: "a key of labels in by, and an average of each task",
+    route: `placement: {key: {by: [job]}}, ${TASKS}`,
+    rule: `by: [job, ${TASK}], outputs: [avg]`,
+    verdict: "unsafe",
+    label: TASK,
+    shown: "unmergeable",
+  },
+  {
+    name: "a key of labels in by, and a sum of each task",
+    route: `placement: {key: {by: [job]}}, ${TASKS}`,
+    rule: `by: [job, ${TASK}], outputs: [sum_samples]`,
     verdict: "safe",
   },
 

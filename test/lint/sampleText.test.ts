@@ -13,6 +13,8 @@ const REGEXES = [
   "(?:prod|dev)-eu",
   "x?yz",
   "[^:]+:.+",
+  "[23]",
+  "[ab.]x|[a-f\\d]+",
   "(?P<name>a|b)c",
   "..",
 ];
@@ -29,6 +31,7 @@ describe("a text for a regular expression", () => {
   it("is another where the expression leaves a choice, one choice at a time", () => {
     const texts = [0, 1, 8].map((variant) => sampleText("(a|b)_.+", variant));
     expect(texts).toEqual(["a_v0", "b_v0", "a_v1"]);
+    expect([0, 1, 2].map((variant) => sampleText("[23]", variant))).toEqual(["2", "3", "2"]);
   });
 
   it.each(["(", "a**", "\\b", "(?i)a"])("is none for %s, which it does not know", (regex) => {

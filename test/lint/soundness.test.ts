@@ -6,7 +6,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AggregationRule } from "../../src/config/aggregationFile.ts";
 import type { Config } from "../../src/config/config.ts";
-import { judge, type Judgement } from "../../src/lint/verdict.ts";
+import type { Judgement } from "../../src/lint/judgement.ts";
+import { Routing } from "../../src/lint/routing.ts";
+import { judge } from "../../src/lint/verdict.ts";
 import type { RelabelRuleList } from "../../src/relabel/options.ts";
 import { type Label, RelabelRules } from "../../src/relabel/rules.ts";
 import { compilePlacer, type Placer } from "../../src/route/place.ts";
@@ -59,6 +61,7 @@ const RULES = [
   { action: "drop", source_labels: ["c"], regex: "3" },
   { action: "uppercase", source_labels: ["a"], target_label: "a" },
   { source_labels: ["a"], target_label: TASK },
+  { source_labels: [TASK], target_label: "c" },
 ];
 
 const names = (of: readonly string[]): fc.Arbitrary<string[]> => fc.subarray([...of], { minLength: 1 });
@@ -83,7 +86,7 @@ function route(mostRules: number): fc.Arbitrary<object> {
       wholeSet: fc.boolean(),
       dialect: fc.constantFrom("prometheus", "victoriametrics"),
       format: fc.constantFrom("pairs", "flat"),
-      upstreams: fc.constantFrom(2, 3),
+      upstreams: fc.constantFrom(1, 2, 3),
       rules: rules(mostRules),
       written: rules(mostRules),
     })
@@ -160,9 +163,13 @@ function trials(mostRules: number): fc.Arbitrary<Trial> {
         rule,
         vmagent,
         oracle,
-        judgement: judge({ config, route: 0, vmagentRules: vmagent, rule }),
+        judgement: judgementOf(config, vmagent, rule),
       };
     });
+}
+
+function judgementOf(config: Config, vmagentRules: RelabelRuleList, rule: AggregationRule): Judgement {
+  return judge({ routing: new Routing(config), route: 0, together: [0], vmagentRules, rule });
 }
 
 interface Place {
@@ -171,7 +178,13 @@ interface Place {
   readonly group: string;
   readonly groupWithoutTask: string;
   readonly inputWithoutTask: string;
-  readonly hasTask: boolean;
+  /** The group that it would be in without a task label; null where the rule would not take it. */
+  readonly plainGroup: string | null;
+}
+
+interface Grouped {
+  readonly group: readonly Label[];
+  readonly input: readonly Label[];
 }
 
 /** Where series come together, worked out without lint. */
@@ -202,9 +215,25 @@ class Oracle {
     if (routed === null || !routed.some(([name]) => name === "__name__")) return null;
     const { places, task } = this.#place(spansOf(routed));
     const upstream = places[0]?.upstreams[0] ?? -1;
-    const labelled =
-      task === null ? routed : [...routed.filter(([name]) => name !== TASK), [TASK, String(task)] as const];
-    const written = labelsAfter(this.#written[upstream], labelled);
+    const others = task === null ? routed : routed.filter(([name]) => name !== TASK);
+    // Such as no rule makes, to tell it from what a rule puts in its place.
+    const value = `task-${task ?? 0}`;
+    const grouped = this.#groupOf(task === null ? others : [...others, [TASK, value] as const], upstream);
+    if (grouped === null) return null;
+    const plain = this.#groupOf(others, upstream);
+    const isOther = (label: Label): boolean => label[0] !== TASK || label[1] !== value;
+    return {
+      upstream,
+      task,
+      group: text(grouped.group),
+      groupWithoutTask: text(grouped.group.filter(isOther)),
+      inputWithoutTask: text(grouped.input.filter(isOther)),
+      plainGroup: plain === null ? null : text(plain.group),
+    };
+  }
+
+  #groupOf(labels: readonly Label[], upstream: number): Grouped | null {
+    const written = labelsAfter(this.#written[upstream], labels);
     if (written === null || !written.some(([name]) => name === "__name__")) return null;
     const arriving = labelsAfter(this.#vmagent, written);
     const valueOf = (name: string): string => arriving?.find(([other]) => other === name)?.[1] ?? "";
@@ -216,15 +245,7 @@ class Oracle {
     const group = input.filter(([name]) =>
       by.length > 0 ? name === "__name__" || by.includes(name) : !without.includes(name),
     );
-    const isOther = ([name]: Label): boolean => task === null || name !== TASK;
-    return {
-      upstream,
-      task,
-      group: text(group),
-      groupWithoutTask: text(group.filter(isOther)),
-      inputWithoutTask: text(input.filter(isOther)),
-      hasTask: !group.every(isOther),
-    };
+    return { group, input };
   }
 }
 
@@ -257,29 +278,33 @@ function placesIn(oracle: Oracle): Place[] {
 
 function expectSafe({ config, rule, oracle, judgement }: Trial): void {
   const places = placesIn(oracle);
+  const { reason } = judgement;
+  const upstreams = mostUnder(
+    places,
+    ({ group }) => group,
+    ({ upstream }) => upstream,
+  );
+  expect(upstreams, reason).toBeLessThan(2);
+  if ((config.routes[0]?.route.tasks ?? null) === null) return;
+  // What is one group without the task label is one result, or several that nothing but the task label tells apart.
+  const most = (key: (place: Place) => string, value: (place: Place) => unknown): number =>
+    mostUnder(places, key, value);
+  const whole = ({ group, plainGroup }: Place): string => plainGroup ?? group;
+  const results = most(whole, ({ group }) => group);
   expect(
-    mostUnder(
-      places,
-      ({ group }) => group,
-      ({ upstream }) => upstream,
-    ),
-    judgement.reason,
+    most(whole, ({ groupWithoutTask }) => groupWithoutTask),
+    reason,
   ).toBeLessThan(2);
-  // Nothing is wrong with what one upstream does.
-  if (new Set(places.map(({ upstream }) => upstream)).size < 2) return;
-  const isByTask = config.routes[0]?.route.placement.key.kind === "task";
-  if (!isByTask || !places.some(({ hasTask }) => hasTask)) return;
-  const tasksIn = (key: (place: Place) => string): number => mostUnder(places, key, ({ task }) => task);
-  if (rule.outputs.includes("avg")) {
-    expect(
-      tasksIn(({ groupWithoutTask }) => groupWithoutTask),
-      judgement.reason,
-    ).toBeLessThan(2);
-  }
+  if (results < 2) return;
+  expect(reason).toContain("merge over");
+  expect(rule.outputs).not.toContain("avg");
   if (rule.outputs.includes("count_series") || rule.outputs.includes("increase")) {
     expect(
-      tasksIn(({ inputWithoutTask }) => inputWithoutTask),
-      judgement.reason,
+      most(
+        ({ inputWithoutTask }) => inputWithoutTask,
+        ({ task }) => task,
+      ),
+      reason,
     ).toBeLessThan(2);
   }
 }
@@ -325,25 +350,55 @@ describe("lint, of any route and aggregation", { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(trials(1), ({ config, rule, vmagent, judgement }) => {
         for (const remedy of judgement.remedies) {
-          const key = /^placement: \{key: (.+)\}$/.exec(remedy)?.[1];
-          const [judged] = config.routes;
-          if (key === undefined || judged === undefined) continue;
-          const [, kind, list = ""] = /^\{(by|without): \[(.+)\]\}$/.exec(key) ?? [];
-          const placement = {
-            ...judged.route.placement,
-            missingKey: "one_place" as const,
-            key:
-              kind === undefined
-                ? ({ kind: "all" } as const)
-                : { kind: kind as "by" | "without", names: list.split(", ") },
-          };
-          const changed = { ...config, routes: [{ ...judged, route: { ...judged.route, placement } }] };
-          expect(judge({ config: changed, route: 0, vmagentRules: vmagent, rule }).verdict, remedy).toBe(
-            "safe",
-          );
+          const changed = remedied(config, rule, remedy);
+          if (changed === null) continue;
+          expect(judgementOf(changed.config, vmagent, changed.rule).verdict, remedy).toBe("safe");
         }
       }),
       { numRuns: 50 },
     );
   });
 });
+
+/** A route and a rule as a remedy wants them; null for remedies that are about something else. */
+function remedied(
+  config: Config,
+  rule: AggregationRule,
+  remedy: string,
+): { readonly config: Config; readonly rule: AggregationRule } | null {
+  const [judged] = config.routes;
+  const [, key, instead] =
+    /^placement: \{key: (series|\{.+?\})\}(?:, and in the rule (.+))?$/.exec(remedy) ?? [];
+  const grouping = namesIn(instead ?? remedy);
+  if (judged === undefined || (key === undefined && grouping === null)) return null;
+  const { route } = judged;
+  const keyed = namesIn(key ?? "");
+  const placement = {
+    ...route.placement,
+    missingKey: "one_place" as const,
+    key:
+      keyed === null
+        ? ({ kind: "all" } as const)
+        : { kind: keyed.kind as "by" | "without", names: keyed.names },
+  };
+  return {
+    config: {
+      ...config,
+      routes: [key === undefined ? judged : { ...judged, route: { ...route, placement } }],
+    },
+    rule: regrouped(rule, grouping),
+  };
+}
+
+function namesIn(written: string): { readonly kind: string; readonly names: readonly string[] } | null {
+  const [, kind, list = ""] = /^\{?(by|without|drop_input_labels): \[(.+)\]\}?$/.exec(written) ?? [];
+  return kind === undefined ? null : { kind, names: list.split(", ") };
+}
+
+function regrouped(rule: AggregationRule, grouping: ReturnType<typeof namesIn>): AggregationRule {
+  if (grouping === null) return rule;
+  return {
+    ...rule,
+    [grouping.kind === "drop_input_labels" ? "dropInputLabels" : grouping.kind]: grouping.names,
+  };
+}

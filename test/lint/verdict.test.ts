@@ -11,6 +11,8 @@ describe("a route and an aggregation rule", () => {
       configText(pair),
       ruleText(pair, SOME),
       pair.relabel,
+      0,
+      pair.alone && [0],
     );
     expect({ verdict, reason }).toEqual({ verdict: pair.verdict, reason });
     if (pair.label !== undefined) {

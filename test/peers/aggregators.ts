@@ -118,9 +118,10 @@ export class Aggregators<Name extends string> {
     return bodies;
   }
 
-  async write(name: Name, bodies: readonly Buffer[]): Promise<void> {
+  /** @param path one of those at which a vmagent takes remote write */
+  async write(name: Name, bodies: readonly Buffer[], path = "/api/v1/write"): Promise<void> {
     for (const body of bodies) {
-      const response = await fetch(`http://127.0.0.1:${this.#ports.get(name) ?? 0}/api/v1/write`, {
+      const response = await fetch(`http://127.0.0.1:${this.#ports.get(name) ?? 0}${path}`, {
         method: "POST",
         headers: {
           "Content-Encoding": "snappy",

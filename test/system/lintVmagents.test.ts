@@ -87,10 +87,12 @@ function relabelRulesOf({ id, relabel = "[]" }: TriedPair): object[] {
 
 interface Copy {
   readonly vmagent: "a" | "b";
+  /** Where it takes the copy. */
+  readonly path: string;
   readonly labels: Labels;
 }
 
-/** Where the gateway sends a series, by the routes that reach the upstreams a and b. */
+/** Where the gateway sends a series, by the routes that reach the vmagents a and b. */
 function copiesOf(explainer: Explainer, config: Config, labels: Labels): Copy[] {
   const explained = explainer.explain(labels);
   if ("refused" in explained) throw new Error("a series was refused");
@@ -99,17 +101,26 @@ function copiesOf(explainer: Explainer, config: Config, labels: Labels): Copy[] 
       { ...route, upstream: route.upstreams?.[0] ?? "" },
     ];
     return copies.flatMap(({ upstream, labels: sent }) => {
-      const url = config.routes[index]?.upstreams.find(({ name }) => name === upstream)?.url.hostname;
-      if (sent === undefined || (url !== "a" && url !== "b")) return [];
-      return [{ vmagent: url, labels: sent }];
+      const url = config.routes[index]?.upstreams.find(({ name }) => name === upstream)?.url;
+      const vmagent = url?.hostname;
+      if (sent === undefined || (vmagent !== "a" && vmagent !== "b")) return [];
+      return [{ vmagent, path: pathOf(url), labels: sent }];
     });
   });
+}
+
+const PATH = "/api/v1/write";
+
+/** Pairs that are not about paths write theirs as short as can be; behind a proxy there is another path. */
+function pathOf(url: URL | undefined): string {
+  return url?.pathname.includes("/api/v1/") === true ? url.pathname : PATH;
 }
 
 /** A series of a pair, by its number among those of the pair. */
 interface Routed {
   readonly index: number;
   readonly labels: Labels;
+  readonly path: string;
 }
 
 /** What each vmagent gets of all pairs. */
@@ -120,18 +131,18 @@ function routeAll(): Record<Name, Routed[]> {
     const explainer = new Explainer(config);
     labelSets(pair.id).forEach((set, index) => {
       const copies = copiesOf(explainer, config, set);
-      for (const { vmagent, labels } of copies) sent[vmagent].push({ index, labels });
+      for (const { vmagent, labels, path } of copies) sent[vmagent].push({ index, labels, path });
       const [first] = copies;
       if (first === undefined) return;
-      sent.whole.push({ index, labels: first.labels });
-      sent.plain.push({ index, labels: first.labels.filter(([name]) => name !== TASK) });
+      sent.whole.push({ index, labels: first.labels, path: PATH });
+      sent.plain.push({ index, labels: first.labels.filter(([name]) => name !== TASK), path: PATH });
     });
   }
   return sent;
 }
 
 /** No two series of a pair have a sample at one moment: which is the last of several is certain then. */
-function withSamples({ index, labels }: Routed, windowMs: number): SentSeries {
+function withSamples({ index, labels }: Omit<Routed, "path">, windowMs: number): SentSeries {
   const value = 1 + ((index * 5) % 7);
   const samples = [
     { value, timestampMs: windowMs + 100 + index },
@@ -218,13 +229,16 @@ describeWithPeers("verdicts of lint, against real vmagents", (peers) => {
     const routed = routeAll();
     // A vmagent's first window begins after its start, and making the requests takes a while.
     const windowMs = Math.ceil(Date.now() / INTERVAL_MS + 1) * INTERVAL_MS;
-    const bodies = VMAGENTS.map((name) => {
-      const series = routed[name].map((each) => withSamples(each, windowMs));
-      return [name, aggregators.encode(series)] as const;
+    const bodies = VMAGENTS.flatMap((name) => {
+      const paths = [...new Set(routed[name].map(({ path }) => path))];
+      return paths.map((path) => {
+        const series = routed[name].filter((each) => each.path === path);
+        return [name, path, aggregators.encode(series.map((each) => withSamples(each, windowMs)))] as const;
+      });
     });
     if (Date.now() > windowMs) throw new Error("the requests were not ready before their window began");
     await until("the window to begin", 3 * INTERVAL_MS, () => Date.now() > windowMs);
-    await Promise.all(bodies.map(([name, requests]) => aggregators.write(name, requests)));
+    await Promise.all(bodies.map(([name, path, requests]) => aggregators.write(name, requests, path)));
     windowEndMs = windowMs + INTERVAL_MS;
     if (Date.now() > windowEndMs) throw new Error("the window ended before everything was written");
     await aggregators.putOut(windowEndMs);
@@ -236,7 +250,8 @@ describeWithPeers("verdicts of lint, against real vmagents", (peers) => {
   }
 
   function judgedNow(pair: TriedPair): ReturnType<typeof judged> {
-    return judged(configText(pair), ruleText(pair, selectorOf(pair.id)), pair.relabel);
+    const together = pair.alone && [0];
+    return judged(configText(pair), ruleText(pair, selectorOf(pair.id)), pair.relabel, 0, together);
   }
 
   describe("safe", () => {
