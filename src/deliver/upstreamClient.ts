@@ -15,6 +15,8 @@ import type { DeliveryOptions, UpstreamAuth, UpstreamOptions, UpstreamTls } from
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Stands for credentials that an upstream repeats in its reply. */
 const MASK = "<secret>";
+/** A shorter header or parameter is a number or a name, whose masking would spoil other words. */
+const SHORTEST_SECRET = 8;
 
 type TlsConnection = Pick<tls.ConnectionOptions, "secureContext" | "rejectUnauthorized" | "servername">;
 
@@ -188,7 +190,8 @@ function basicCredentials(username: string, password: string): string {
 
 /** What must not come back in a log or an answer when an upstream repeats its request: the longest first. */
 function secretsOf({ auth, headers, url }: UpstreamOptions): readonly string[] {
-  const secrets = [...authSecrets(auth), ...Object.values(headers), ...url.searchParams.values()];
+  const perhaps = [...Object.values(headers), ...url.searchParams.values()];
+  const secrets = [...authSecrets(auth), ...perhaps.filter(({ length }) => length >= SHORTEST_SECRET)];
   return secrets.filter((secret) => secret !== "").sort((a, b) => b.length - a.length);
 }
 

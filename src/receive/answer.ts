@@ -41,7 +41,9 @@ const MAX_RETRY_AFTER_SECONDS = 5;
  */
 export function composeAnswer(report: WriteReport, random: number): WriteAnswer {
   if (report.undelivered.length > 0) {
-    const causes = report.undelivered.map(({ upstream, cause }) => `upstream ${upstream}: ${cause}`);
+    const causes = distinct(
+      report.undelivered.map(({ upstream, cause }) => `upstream ${upstream}: ${cause}`),
+    );
     const wantedMs = Math.max(...report.undelivered.map(({ retryAfterMs }) => retryAfterMs));
     const longest = Math.min(
       Math.max(Math.ceil(wantedMs / 1000), MIN_RETRY_AFTER_SECONDS),
@@ -61,9 +63,10 @@ export function composeAnswer(report: WriteReport, random: number): WriteAnswer 
       `${report.refusedSeries} of ${report.series} series refused, the other ${others} were forwarded; ${examples}`,
     );
   }
-  for (const { upstream, status, reply } of report.refusals) {
-    problems.push(`upstream ${upstream} refused its part with ${status}: ${reply}`);
-  }
+  const refusals = report.refusals.map(
+    ({ upstream, status, reply }) => `upstream ${upstream} refused its part with ${status}: ${reply}`,
+  );
+  problems.push(...distinct(refusals));
   return problems.length === 0 ? { status: 204, body: "" } : { status: 400, body: cut(problems.join("\n")) };
 }
 
@@ -74,6 +77,11 @@ export function refuseForMemory(random: number): WriteAnswer {
     body: "the gateway holds as much as memory.in_flight_bytes allows, nothing of the request was read; send it again",
     retryAfterSeconds: MIN_RETRY_AFTER_SECONDS + Math.floor(random * MAX_RETRY_AFTER_SECONDS),
   };
+}
+
+/** An upstream says the same of many parcels. */
+function distinct(lines: readonly string[]): string[] {
+  return [...new Set(lines)];
 }
 
 function cut(text: string): string {

@@ -38,6 +38,13 @@ describe("the answer to a write request", () => {
     expect(answer.body).toContain("upstream vmagent-1: connection refused");
   });
 
+  it("says once what is the same of several parcels", () => {
+    expect(composeAnswer({ ...CLEAN, refusals: [REFUSED, REFUSED] }, 0).body.split("\n")).toHaveLength(1);
+    expect(composeAnswer({ ...CLEAN, undelivered: [DOWN, DOWN] }, 0).body.match(/vmagent-1/g)).toHaveLength(
+      1,
+    );
+  });
+
   it.each([
     { name: "a part of a second", retryAfterMs: 10, random: 0.99, seconds: 1 },
     { name: "2.5 s, least", retryAfterMs: 2500, random: 0, seconds: 1 },
@@ -49,7 +56,10 @@ describe("the answer to a write request", () => {
   });
 
   it("is never longer than what Prometheus logs", () => {
-    const refusals = Array.from({ length: 100 }, () => ({ ...REFUSED, reply: "x".repeat(500) }));
+    const refusals = Array.from({ length: 100 }, (_, number) => ({
+      ...REFUSED,
+      reply: `${number} is wrong`,
+    }));
     expect(composeAnswer({ ...CLEAN, refusals }, 0).body).toHaveLength(1024);
   });
 });
