@@ -193,7 +193,9 @@ describe("secrets, when the upstream repeats them", () => {
   });
 
   it("leaves words that are like a header which is too short for a secret", async () => {
-    await start(answer(400, "10.0.0.1 has no tenant 0"), "/write?retries=10", { headers: { AccountID: "0" } });
+    await start(answer(400, "10.0.0.1 has no tenant 0"), "/write?retries=10", {
+      headers: { AccountID: "0" },
+    });
     const outcomes = await test.deliver([makeParcel()], Date.now() + 5_000);
     expect(outcomes).toMatchObject([{ kind: "refused", reply: "10.0.0.1 has no tenant 0" }]);
   });
