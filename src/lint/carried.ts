@@ -57,10 +57,25 @@ export function carriedThrough(
   }, carried);
 }
 
-/** Labels that vmagent removes after the rules of its command line: those for internal use. */
-export function withoutHidden(carried: Carried, where: string, asked: Iterable<string>): Carried {
-  const hidden = [...asked].filter((name) => name.startsWith("__") && name !== "__name__");
-  return lose(carried, only(hidden), `removed after ${where}, as all that begin with two underscores`);
+/** What is left after a list that vmagent would end, in its dialect: labels for internal use are removed then. */
+export function carriedThroughList(
+  carried: Carried,
+  list: RelabelRuleList,
+  where: string,
+  asked: readonly string[],
+): Carried {
+  const ruled = carriedThrough(carried, list, where, asked);
+  if (list.dialect !== "victoriametrics" || list.rules.length === 0) return ruled;
+  return lose(
+    ruled,
+    only(asked.filter(isHidden)),
+    `removed after ${where}, as all that begin with two underscores`,
+  );
+}
+
+/** Whether a label is for internal use. */
+export function isHidden(name: string): boolean {
+  return name.startsWith("__") && name !== "__name__";
 }
 
 export function actionOf({ action }: RelabelRule): string {

@@ -3,7 +3,7 @@ import type { AggregationRule } from "../config/aggregationFile.ts";
 import type { Config, RouteConfig } from "../config/config.ts";
 import type { RelabelRuleList } from "../relabel/options.ts";
 import type { RouteOptions } from "../route/options.ts";
-import { ALL_CARRIED, type Carried, carriedThrough, lose, withoutHidden } from "./carried.ts";
+import { ALL_CARRIED, type Carried, carriedThrough, carriedThroughList, lose } from "./carried.ts";
 import { groupLabels, groupText } from "./groups.ts";
 import { taskLabels, upstreamLabels } from "./keyLabels.ts";
 import {
@@ -111,7 +111,7 @@ export function groupedFromBefore({ judged, rule, vmagentRules, asked }: Facts):
   const { relabel, tenant, tasks } = judged.route;
   const own = [tenant.label, tasks?.label ?? null].filter((label) => label !== null);
   const theirs = lose(ALL_CARRIED, only(own), "the gateway's");
-  const ruled = carriedThrough(theirs, relabel, "relabel_configs of the route", asked);
+  const ruled = carriedThroughList(theirs, relabel, "relabel_configs of the route", asked);
   return groupOf(rule, inputOf(rule, arrivingAt(judged.route, vmagentRules, ruled, asked), asked)).names;
 }
 
@@ -124,12 +124,10 @@ function arrivingAt(
 ): Carried {
   const written = upstreams.reduce(
     (before, { name, writeRelabel }) =>
-      carriedThrough(before, writeRelabel, `write_relabel_configs of ${name}`, asked),
+      carriedThroughList(before, writeRelabel, `write_relabel_configs of ${name}`, asked),
     carried,
   );
-  if (vmagentRules.rules.length === 0) return written;
-  const where = "vmagent's relabelConfig";
-  return withoutHidden(carriedThrough(written, vmagentRules, where, asked), where, asked);
+  return carriedThroughList(written, vmagentRules, "vmagent's relabelConfig", asked);
 }
 
 function inputOf(

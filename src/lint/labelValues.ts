@@ -8,7 +8,7 @@ import type { RelabelDialect, RelabelRule, RelabelRuleList } from "../relabel/op
 import { RelabelRules } from "../relabel/rules.ts";
 import { parseSelector, type SelectorFilter } from "../relabel/selectorSyntax.ts";
 import type { RouteOptions } from "../route/options.ts";
-import { actionOf, literalNames, touchedBy } from "./carried.ts";
+import { actionOf, isHidden, literalNames, touchedBy } from "./carried.ts";
 import { includes } from "./labelNames.ts";
 
 /** The values of a label; that a series does not have it is the empty value. */
@@ -43,6 +43,8 @@ export function valuesAfterRules({ relabel }: Config, route: RouteOptions): Labe
   if (route.tenant.label !== null) values.delete(route.tenant.label);
   const ruled = valuesAfter(values, route.relabel);
   if (route.tasks !== null) ruled.delete(route.tasks.label);
+  // Such labels may be removed at the end of any list.
+  for (const label of [...ruled.keys()].filter(isHidden)) ruled.delete(label);
   return ruled;
 }
 

@@ -27,7 +27,8 @@ type Reached = Pick<RouteConfig["upstreams"][number], "url" | "auth" | "headers"
 export function vmagentAt({ url, auth, headers }: Reached): Vmagent {
   const { protocol, hostname, port, pathname, search } = url;
   const defaultPort = protocol === "https:" ? "443" : "80";
-  const address = `${hostname}:${port === "" ? defaultPort : port}`;
+  const host = hostname.replace(/\.$/, "");
+  const address = `${host}:${port === "" ? defaultPort : port}`;
   const path = pathname.replaceAll(/\/+/g, "/");
   const place = WRITE_PATHS.has(path) ? "" : `${path}${search}`;
   return { address, id: JSON.stringify([address, place, auth, headers]) };

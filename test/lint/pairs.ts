@@ -840,6 +840,17 @@ export const PAIRS: readonly Pair[] = [
     shown: null,
   },
   {
+    name: "routes that mark their series by a label that vmagent's dialect takes away",
+    route: `relabel_dialect: victoriametrics, ${rules("{target_label: __way, replacement: one}")}, upstreams: [${A}]`,
+    others: [
+      also(
+        `relabel_dialect: victoriametrics, ${rules("{target_label: __way, replacement: other}")}, upstreams: [${B}]`,
+      ),
+    ],
+    rule: "without: [instance], outputs: [sum_samples]",
+    verdict: "unsafe",
+  },
+  {
     name: "two routes that patterns keep apart",
     route: `${kept("job", "ap.+")}, upstreams: [${A}]`,
     others: [also(`${kept("job", "au.+")}, upstreams: [${B}]`)],

@@ -20,6 +20,7 @@ const ROWS: readonly Row[] = [
   },
   { name: "several slashes", urls: [WRITE, "http://vm:8429//api/v1//write"], are: "one" },
   { name: "a host in upper case", urls: [WRITE, "http://VM:8429/api/v1/write"], are: "one" },
+  { name: "a host with the dot of the root", urls: [WRITE, "http://vm.:8429/api/v1/write"], are: "one" },
   { name: "the port of http", urls: ["http://vm/api/v1/write", "http://vm:80/api/v1/push"], are: "one" },
   { name: "the port of https", urls: ["https://vm/api/v1/write", "http://vm:443/api/v1/write"], are: "one" },
   { name: "one path of a proxy", urls: ["http://vm/insert/0", "http://vm/insert/0"], are: "one" },
