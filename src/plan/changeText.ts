@@ -164,13 +164,15 @@ function remedies({ remedy, replaced }: SlotChanges, { upstreams }: RoutePlaceme
   const { tombstones, toEnd, order } = remedy;
   const names = upstreams.map(({ name }) => name);
   for (const { slot, now } of replaced) names[slot] = now;
-  const lines = tombstones.map(({ slot, name }) => {
+  // In an order in which each may be done as it stands.
+  const lines: string[] = [];
+  if (order.length > 0) lines.push(`in this order, as before: ${order.join(", ")}`);
+  if (toEnd.length > 0) lines.push(`at the end of the list: ${toEnd.join(", ")}`);
+  const stones = tombstones.map(({ slot, name }) => {
     const where = slot === 0 ? "at the top of" : `behind ${names[slot - 1] ?? ""} in`;
     return `${where} the list, so that those behind it keep their numbers: - {name: ${yamlText(name)}, removed: true}`;
   });
-  if (toEnd.length > 0) lines.push(`at the end of the list: ${toEnd.join(", ")}`);
-  if (order.length > 0) lines.push(`in this order, as before: ${order.join(", ")}`);
-  return lines.map((line) => `write ${line}`);
+  return [...lines, ...stones].map((line) => `write ${line}`);
 }
 
 /** A name as YAML takes it for text; without quotes where it is a plain word. */

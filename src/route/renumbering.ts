@@ -27,9 +27,9 @@ const STEP = 0x9e3779b9;
 export interface SlotChanges {
   /** Names that are new, in the place of none. */
   readonly added: readonly string[];
-  /** Names that the list has no longer, and whose number no new one has. */
+  /** Names that the list has no longer, and in whose place is no new one. */
   readonly gone: readonly string[];
-  /** New names that have the number of one that is gone. */
+  /** New names in the place of one that is gone: between the same of those that are left. By the number that it had. */
   readonly replaced: readonly { readonly slot: number; readonly before: string; readonly now: string }[];
   /** Names that are tombstones now and were live. */
   readonly removed: readonly string[];
@@ -49,7 +49,7 @@ export interface Remedy {
   readonly tombstones: readonly { readonly slot: number; readonly name: string }[];
   /** Of `added`, those to be put behind all others. */
   readonly toEnd: readonly string[];
-  /** Names to be brought into this order again; empty if they are in it. */
+  /** Names that are left or have another's place, to be brought into this order; empty if they are in it. */
   readonly order: readonly string[];
 }
 
@@ -134,19 +134,22 @@ export function compareSlots(before: readonly NamedSlot[], now: readonly NamedSl
     const later = newNames.get(slot.name);
     return later === undefined ? [] : [{ name: slot.name, before: slot, now: later }];
   });
-  const isReplaced = (number: number): boolean => {
-    const [old, later] = [oldSlots[number], newSlots[number]];
-    return old !== undefined && later !== undefined && !newNames.has(old.name) && !oldNames.has(later.name);
-  };
-  const gone = oldSlots.filter(({ name, number }) => !newNames.has(name) && !isReplaced(number));
-  const added = newSlots.filter(({ name, number }) => !oldNames.has(name) && !isReplaced(number));
+  const replaced = replacements(oldSlots, newSlots);
+  const [left, taken] = [
+    new Set(replaced.map(({ before }) => before)),
+    new Set(replaced.map(({ now }) => now)),
+  ];
+  const gone = oldSlots.filter((slot) => !newNames.has(slot.name) && !left.has(slot));
+  const added = newSlots.filter((slot) => !oldNames.has(slot.name) && !taken.has(slot));
   const renumbered = kept.filter((slot) => slot.before.number !== slot.now.number);
   return {
     added: added.map(nameOf),
     gone: gone.map(nameOf),
-    replaced: oldSlots
-      .filter(({ number }) => isReplaced(number))
-      .map(({ name, number }) => ({ slot: number, before: name, now: newSlots[number]?.name ?? "" })),
+    replaced: replaced.map(({ before, now }) => ({
+      slot: before.number,
+      before: before.name,
+      now: now.name,
+    })),
     removed: kept.filter((slot) => !slot.before.removed && slot.now.removed).map(nameOf),
     restored: kept.filter((slot) => slot.before.removed && !slot.now.removed).map(nameOf),
     reweighted: kept.filter((slot) => slot.before.weight !== slot.now.weight).map(nameOf),
@@ -155,28 +158,68 @@ export function compareSlots(before: readonly NamedSlot[], now: readonly NamedSl
       before: slot.before.number,
       now: slot.now.number,
     })),
-    remedy: renumbered.length === 0 ? NO_REMEDY : remedyFor(kept, gone, added),
+    remedy: renumbered.length === 0 ? NO_REMEDY : remedyFor([...kept, ...replaced], gone, added),
   };
+}
+
+/** A slot that is gone, and the new one in its place. */
+interface Replacement {
+  readonly before: NumberedSlot;
+  readonly now: NumberedSlot;
+}
+
+/**
+ * The first that is gone behind an upstream that is left, and the first that is new behind it, and so on. Numbers do not tell:
+ * those behind one that is gone have others.
+ */
+function replacements(oldSlots: readonly NumberedSlot[], newSlots: readonly NumberedSlot[]): Replacement[] {
+  const [gone, added] = [notIn(newSlots, oldSlots), notIn(oldSlots, newSlots)];
+  return [...gone].flatMap(([behind, slots]) => {
+    const others = added.get(behind) ?? [];
+    return slots.flatMap((before, index): Replacement[] => {
+      const now = others[index];
+      return now === undefined ? [] : [{ before, now }];
+    });
+  });
+}
+
+/** Slots whose names another list does not have, by the name before them that it has; null at the top. */
+function notIn(
+  others: readonly NumberedSlot[],
+  slots: readonly NumberedSlot[],
+): Map<string | null, NumberedSlot[]> {
+  const names = new Set(others.map(nameOf));
+  const found = new Map<string | null, NumberedSlot[]>();
+  let behind: string | null = null;
+  for (const slot of slots) {
+    if (names.has(slot.name)) behind = slot.name;
+    else found.set(behind, [...(found.get(behind) ?? []), slot]);
+  }
+  return found;
 }
 
 const NO_REMEDY: Remedy = { tombstones: [], toEnd: [], order: [] };
 
-/** Everything that is left keeps its number when what is gone before it stays as a tombstone, and what is new comes behind it. */
+/**
+ * Everything that is left keeps its number when what is gone before it stays as a tombstone, and what is new comes behind it.
+ *
+ * @param lasting slots that are left, and that have the place of one that is gone
+ */
 function remedyFor(
-  kept: readonly Kept[],
+  lasting: readonly Replacement[],
   gone: readonly NumberedSlot[],
   added: readonly NumberedSlot[],
 ): Remedy {
-  const lastBefore = kept.reduce((last, { before }) => Math.max(last, before.number), -1);
-  const lastNow = kept.reduce((last, { now }) => Math.max(last, now.number), -1);
-  const numbersNow = kept.map(({ now }) => now.number);
-  const inOrder = numbersNow.every((number, index) => number > (numbersNow[index - 1] ?? -1));
+  const inOrder = lasting.toSorted((one, other) => one.before.number - other.before.number);
+  const lastBefore = inOrder.at(-1)?.before.number ?? -1;
+  const lastNow = Math.max(-1, ...lasting.map(({ now }) => now.number));
+  const isInOrder = inOrder.every(({ now }, index) => now.number > (inOrder[index - 1]?.now.number ?? -1));
   return {
     tombstones: gone
       .filter(({ number }) => number < lastBefore)
       .map(({ number, name }) => ({ slot: number, name })),
     toEnd: added.filter(({ number }) => number < lastNow).map(nameOf),
-    order: inOrder ? [] : kept.map(nameOf),
+    order: isInOrder ? [] : inOrder.map(({ now }) => now.name),
   };
 }
 
