@@ -128,6 +128,7 @@ const RELOAD_WORDS = {
 /** For a person with curl. */
 function reloadAnswer(outcome: ReloadOutcome): AdminAnswer {
   const lines = outcome.kind === "unchanged" ? [] : outcome.lines;
-  const text = [RELOAD_WORDS[outcome.kind], ...lines].map((line) => `${line}\n`).join("");
+  const warnings = outcome.kind === "applied" ? outcome.warnings.map((warning) => `warning: ${warning}`) : [];
+  const text = [RELOAD_WORDS[outcome.kind], ...warnings, ...lines].map((line) => `${line}\n`).join("");
   return { kind: "text", status: RELOAD_STATUS[outcome.kind], text };
 }

@@ -20,6 +20,7 @@ import { formatProblem } from "./config/problem.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import { comparePlacements } from "./plan/comparePlacements.ts";
 import { currentShares, type SharesReport } from "./plan/currentShares.ts";
+import { pastTexts } from "./plan/changeText.ts";
 import { headline, planLines, routeHeadline } from "./plan/planText.ts";
 import type { PlanReport } from "./plan/report.ts";
 import { movesOf, refusalLines, type RouteMove } from "./reload/guard.ts";
@@ -264,7 +265,8 @@ export class Gateway {
     this.#admin.setToken(config.admin.token);
     this.#metrics.configured(publicHash(config), Date.now());
     this.#metrics.moved(move.ratios);
-    return { kind: "applied", lines: [...move.lines, ...restartLines(this.#started, config)] };
+    const lines = [...move.lines, ...restartLines(this.#started, config)];
+    return { kind: "applied", lines, warnings: pastWarnings(before, config) };
   }
 
   /** Puts another configuration in the place of the one that routes and delivers, or tells why it cannot. */
@@ -441,6 +443,15 @@ const NO_MOVE: Move = { ratios: [], lines: ["no series goes elsewhere"], refusal
 /** For so long late items may come for a period that has ended. */
 function longestRetirementMs({ routes }: Config): number {
   return Math.max(...routes.map(({ route }) => route.retireAfterMs));
+}
+
+/** Of periods that are new and in force already. */
+function pastWarnings(before: Config, after: Config): string[] {
+  const last = new Map(before.routes.map(({ route }) => [route.name, route]));
+  return after.routes.flatMap(({ route }) => {
+    const known = last.get(route.name);
+    return known === undefined ? [] : pastTexts({ last: known, earlier: null }, route, Date.now());
+  });
 }
 
 /** What of a configuration takes effect at the next start alone. */

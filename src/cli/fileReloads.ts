@@ -69,6 +69,7 @@ export class FileReloads {
         return;
       case "applied":
         for (const problem of problems) this.#log.warn(formatProblem(problem));
+        for (const warning of outcome.warnings) this.#log.warn(`reload: ${warning}`);
         for (const line of outcome.lines) this.#log.info(`reload: ${line}`);
         this.#log.info(context, "reload: the configuration is in force");
         return;

@@ -7,10 +7,19 @@ import { shortened } from "./shortened.ts";
 const MAX_ROWS = 20;
 
 /** What would move, in one line. */
-export function headline({ changed, series, known }: PlanReport): string {
+export function headline({ changed, series, known, routes }: PlanReport): string {
   const route = changed.route === null ? "" : ` of route ${changed.route}`;
   const what = changed.share === 0 ? "moves nothing" : `moves ${percent(changed)} of the copies${route}`;
-  return `${what} (${basisText(changed.basis, series, known.series)})`;
+  const eras = routes.flatMap((report) => eraText(report).map((text) => `of route ${report.route} ${text}`));
+  const when = eras.length === 0 ? "" : " in the newest period";
+  return [`${what}${when} (${basisText(changed.basis, series, known.series)})`, ...eras].join("; ");
+}
+
+/** What moves in another period than the newest, where that is more: nothing of it is in the other figures of a route. */
+function eraText({ changed, eras }: RouteReport): string[] {
+  const [most] = eras.toSorted((one, other) => other.changed.share - one.changed.share);
+  if (most === undefined || most.changed.share <= changed.share) return [];
+  return [`${percent(most.changed)} of items ${eraName(eras, eras.indexOf(most))}`];
 }
 
 function basisText(basis: Basis, series: number, known: number): string {
@@ -34,7 +43,8 @@ export function planLines(report: PlanReport): string[] {
 }
 
 /** What would move of one route, in one line: elsewhere, and into another task. */
-export function routeHeadline({ route, change, moved, retasked, begun, ceased }: RouteReport): string {
+export function routeHeadline(report: RouteReport): string {
+  const { route, change, moved, retasked, begun, ceased } = report;
   if (change === "new") return `route ${route}: new`;
   if (change === "gone") return `route ${route}: gone, and with it all of its copies`;
   const others = [
@@ -42,11 +52,12 @@ export function routeHeadline({ route, change, moved, retasked, begun, ceased }:
     ...(ceased.share > 0 ? [`${percent(ceased)} go nowhere instead`] : []),
     ...(begun.share > 0 ? [`${percent(begun)} of those afterwards are new here`] : []),
   ];
+  const when = eraText(report).length === 0 ? "" : " in the newest period";
   const what =
     moved.share === 0
-      ? "nothing leaves its upstream"
-      : `${percent(moved)} of its copies leave their upstream`;
-  return `route ${route}: ${[what, ...others].join("; ")}`;
+      ? `nothing leaves its upstream${when}`
+      : `${percent(moved)} of its copies leave their upstream${when}`;
+  return `route ${route}: ${[what, ...others, ...eraText(report)].join("; ")}`;
 }
 
 function routeLines(route: RouteReport): string[] {
@@ -87,10 +98,15 @@ function pairLines(pairs: readonly FromTo[]): string[] {
 /** Where time matters: what is different for items of which time. */
 function eraLines({ eras }: RouteReport): string[] {
   if (eras.length < 2) return [];
-  return eras.map(({ from, changed }) => {
+  return eras.map(({ changed }, index) => {
     const what = changed.share === 0 ? "nothing changes" : `${percent(changed)} change`;
-    return `  items ${from === null ? `before ${eras[1]?.from ?? ""}` : `from ${from} on`}: ${what}`;
+    return `  items ${eraName(eras, index)}: ${what}`;
   });
+}
+
+function eraName(eras: RouteReport["eras"], index: number): string {
+  const from = eras[index]?.from ?? null;
+  return from === null ? `before ${eras[index + 1]?.from ?? ""}` : `from ${from} on`;
 }
 
 function taskLines({ tasks: { before, after, moved } }: RouteReport): string[] {

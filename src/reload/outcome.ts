@@ -1,7 +1,7 @@
 /** What became of a reload. */
 export type ReloadOutcome =
-  /** It is in force; lines for a person say what that changes and moves. */
-  | { readonly kind: "applied"; readonly lines: readonly string[] }
+  /** It is in force; lines for a person say what that changes and moves, warnings what may go wrong by it. */
+  | { readonly kind: "applied"; readonly lines: readonly string[]; readonly warnings: readonly string[] }
   /** The configuration is the one that runs. */
   | { readonly kind: "unchanged" }
   /** The file is wrong: its errors, one a line. */

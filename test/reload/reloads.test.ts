@@ -6,7 +6,7 @@ import { Reloads } from "../../src/reload/reloads.ts";
 import { configOf } from "../system/gatewayRig.ts";
 
 const CONFIG = configOf(`routes: [{name: r, upstreams: [{name: a, url: "http://a/w"}]}]`);
-const APPLIED: ReloadOutcome = { kind: "applied", lines: [] };
+const APPLIED: ReloadOutcome = { kind: "applied", lines: [], warnings: [] };
 
 /** Reloads whose file and whose gateway do as they are told. */
 class Rig {

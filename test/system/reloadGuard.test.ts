@@ -206,6 +206,22 @@ ${all
     const { status, text } = await rig.reload(periods([null, [0, 1, 2]]));
     expect({ status, text }).toMatchObject({ status: 409 });
     expect(text).toMatch(/^it moves 6\d\.\d % of route aggregation/m);
+    expect(text).toMatch(
+      /^moves nothing in the newest period \(.*\); of route aggregation 6\d\.\d % of items before /m,
+    );
+  });
+
+  it("that are new and begin in the past are in force, with a warning", async () => {
+    await runWith(periods([null, [0, 1]], [at(HOUR_MS), [0, 1, 2]]));
+    const past = at(-60_000);
+    const { status, text } = await rig.reload(periods([null, [0, 1]], [past, [0, 1, 2]]));
+    expect(status).toBe(200);
+    expect(text).toContain(
+      `warning: route aggregation: the period from ${past} is new and begins in the past`,
+    );
+    expect(text).toMatch(
+      /^route aggregation: nothing leaves its upstream in the newest period; 3\d\.\d % of items from /m,
+    );
   });
 });
 
