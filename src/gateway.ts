@@ -93,6 +93,8 @@ export class Gateway {
   #port = 0;
   #adminPort: number | null = null;
   #isStopping = false;
+  /** Resolves when all plans that were asked for are made. */
+  #lastPlan: Promise<unknown> = Promise.resolve();
   #isReloadGood = true;
 
   /**
@@ -320,8 +322,18 @@ export class Gateway {
     return this.#isStopping;
   }
 
-  /** What a change would move of the series that come in. @param origin of the file after it */
+  /**
+   * What a change would move of the series that come in. One at a time: each takes its part of every round of the event loop.
+   *
+   * @param origin of the file after it
+   */
   #plan(before: Config, after: Config, origin: Origin): Promise<PlanReport> {
+    const planned = this.#lastPlan.then(() => this.#planNow(before, after, origin));
+    this.#lastPlan = planned.catch(() => undefined);
+    return planned;
+  }
+
+  #planNow(before: Config, after: Config, origin: Origin): Promise<PlanReport> {
     const { sample } = this.#writes.setup.router;
     const options = { nowMs: Date.now(), atMs: null, isLegacy: origin === "legacy" };
     return beside((isDue) => comparePlacements(before, after, sample, { ...options, isDue }));

@@ -19,7 +19,7 @@ import type { AdminAnswer, Endpoint } from "./endpoint.ts";
 import { pageFault } from "./pageRequest.ts";
 
 /** Two configurations of the largest size, as JSON. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** For a whole request. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -88,6 +88,8 @@ export function parseConfig(text: string, file: string, options: LoadOptions): L
  * @param name for messages
  */
 export function parseSentConfig(text: string, name: string, options: LoadOptions): LoadedConfig {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_FILE_BYTES) return unread(name, 1, `it has ${bytes} bytes; want at most ${MAX_FILE_BYTES}`);
   const { origin, config, problems, secretFiles } = understand(text, name, options, new SecretFiles(null));
   return { origin, config, problems, secretFiles };
 }
@@ -95,8 +97,12 @@ export function parseSentConfig(text: string, name: string, options: LoadOptions
 function understandFile(file: string, options: LoadOptions): LoadedDocument {
   const read = readTextFile(file, MAX_FILE_BYTES);
   if (read.kind === "read") return understand(read.text, file, options);
+  return unread(file, read.line, read.reason);
+}
+
+function unread(file: string, line: number, reason: string): LoadedDocument {
   const problems = new ProblemList(file);
-  problems.error({ line: read.line, column: 1, path: "" }, `cannot read the file: ${read.reason}`);
+  problems.error({ line, column: 1, path: "" }, `cannot read the file: ${reason}`);
   return { origin: "native", document: null, config: null, problems: problems.inOrder(), secretFiles: [] };
 }
 

@@ -25,10 +25,15 @@ export function formatProblem(problem: Problem): string {
   return `${problem.file}:${problem.line}:${problem.column}: ${severity}${path}${problem.message}`;
 }
 
+/** Nobody reads more, and a file that is something else altogether has one for each of its lines. */
+const MAX_PROBLEMS = 1_000;
+
 /** Gathers the problems of one file while it is read, so that all are told at once and not only the first. */
 export class ProblemList {
   readonly #file: string;
   readonly #problems = new Map<string, Problem>();
+  #hasErrors = false;
+  #leftOut = 0;
 
   constructor(file: string) {
     this.#file = file;
@@ -43,15 +48,25 @@ export class ProblemList {
   }
 
   get hasErrors(): boolean {
-    return [...this.#problems.values()].some((problem) => problem.severity === "error");
+    return this.#hasErrors;
   }
 
-  /** All problems in the order of the file. */
+  /** The problems in the order of the file; behind the first 1,000 that were found it is said how many more there are. */
   inOrder(): readonly Problem[] {
-    return [...this.#problems.values()].sort((a, b) => a.line - b.line || a.column - b.column);
+    const problems = [...this.#problems.values()].sort((a, b) => a.line - b.line || a.column - b.column);
+    const last = problems.at(-1);
+    if (last === undefined || this.#leftOut === 0) return problems;
+    const severity = this.#hasErrors ? "error" : "warning";
+    const message = `and ${this.#leftOut} more problems that are not told, here or elsewhere`;
+    return [...problems, { ...last, severity, path: "", message }];
   }
 
   #add(severity: Problem["severity"], { line, column, path }: Place, message: string): void {
+    this.#hasErrors ||= severity === "error";
+    if (this.#problems.size >= MAX_PROBLEMS) {
+      this.#leftOut += 1;
+      return;
+    }
     const problem: Problem = { severity, file: this.#file, line, column, path, message };
     this.#problems.set(formatProblem(problem), problem);
   }

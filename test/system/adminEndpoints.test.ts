@@ -112,6 +112,35 @@ describe("POST /api/v1/plan", () => {
     });
   });
 
+  it("reads no text that is longer than a file may be", async () => {
+    await start();
+    const to = `${other()}# ${"x".repeat(2 ** 20)}`;
+    expect(await ask("/api/v1/plan", { to })).toEqual({
+      status: 422,
+      errorType: "invalid_configuration",
+      error: `to:1:1: cannot read the file: it has ${to.length} bytes; want at most 1048576`,
+    });
+  });
+
+  it("tells the first thousand of many problems, and how many more there are", async () => {
+    await start();
+    const { status, error = "" } = await ask("/api/v1/plan", { to: "a: 1\n".repeat(3_000) });
+    expect(status).toBe(422);
+    const lines = error.split("\n");
+    expect(lines).toHaveLength(1_001);
+    expect(lines.at(-1)).toMatch(/: and \d{4} more problems that are not told, here or elsewhere$/);
+  });
+
+  it("makes plans that are asked for at once one after the other, each its own", async () => {
+    await start();
+    await send();
+    const asked = [1, 2, 3].map((count) =>
+      ask<PlanReport>("/api/v1/plan", { to: rig.head + taskRoute(rig.urls.slice(0, count)) }),
+    );
+    const removed = (await Promise.all(asked)).map(({ data }) => data?.routes[0]?.list.removed.length);
+    expect(removed).toEqual([2, 1, 0]);
+  });
+
   it("answers the same whether or not there are the files that a text names", async () => {
     await start();
     await send();
